@@ -144,7 +144,7 @@ impl Bundle {
             expect.pods.insert(placed.pod.to_string(), of_pod);
         }
         for evicted in &report.evicted {
-            let of_pod = PodExpect { gone: Some(true), ..PodExpect::default() };
+            let of_pod = PodExpect { deleted: Some(true), ..PodExpect::default() };
             expect.pods.insert(evicted.pod.to_string(), of_pod);
         }
         for pending in &report.pending {

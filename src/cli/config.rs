@@ -87,7 +87,7 @@ impl Config {
     }
 
     fn refuse(&self, error: ConfigError, gates: FeatureGates) -> Result<Exit> {
-        let value = report::config::refused(&error, gates);
+        let value = report::config::rejected(&error, gates);
         match self.output {
             ConfigFormat::Json => kubestep_output::print(&format::json(&value))?,
             ConfigFormat::Yaml => kubestep_output::print(&format::yaml(&value))?,

@@ -133,7 +133,7 @@ pub(super) struct OpenedSession {
     pub notices: Vec<String>,
 }
 
-/// Opens the debugger until the user quits; gives the exit code, and how a real scheduler was
+/// Opens the debugger until the user quits; gives the exit code, and how a live scheduler was
 /// left.
 pub(super) fn screen(
     shown: OpenedSession,

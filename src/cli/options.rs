@@ -52,9 +52,8 @@ pub struct InputOptions {
     /// Exclude an object: KIND/NAME or KIND/NAMESPACE/NAME, with * as wildcard; may be repeated
     #[arg(long, value_name = "KIND/NAME")]
     pub exclude: Vec<String>,
-    /// Refuse objects with a field that Kubernetes 1.36 does not know, or that stands twice, as
-    /// "kubectl --validate=strict" does; without it they are reported as warnings, of YAML for the
-    /// first 1,000 objects of a file
+    /// Reject objects with unknown or duplicate fields, as "kubectl --validate=strict" does; without
+    /// it such fields are reported as warnings, of YAML for the first 1,000 objects of a file
     #[arg(long)]
     pub strict: bool,
     /// The scheduler's configuration (KubeSchedulerConfiguration, v1)

@@ -1,8 +1,8 @@
 //! `kubestep record`: records a cluster and its changes to a file that `-f` replays.
 
-use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -20,8 +20,9 @@ use kubestep_api::words::count;
 use kubestep_live::record::{Recorder, RecordingCounts, RecordingOutput, header};
 use kubestep_live::redact::Redactor;
 use kubestep_live::scheduler_events::{self, SchedulerEvent};
-use kubestep_live::{Feed, FeedEvent, NamespaceScope, Notice, Pace, auxiliary};
+use kubestep_live::{ClusterSnapshot, Feed, FeedEvent, NamespaceScope, Notice, Pace, auxiliary};
 use kubestep_source::Auxiliary;
+use kubestep_source::recording::RecordingHeader;
 
 /// How often the file is flushed and progress is shown.
 const STEP: Duration = Duration::from_secs(1);
@@ -66,12 +67,7 @@ impl Subcommand for RecordCommand {
         let opened = Feed::open(target, scope, Pace::default());
         let (mut snapshot, feed) = opened.map_err(cluster::explained)?;
         snapshot.notices().iter().for_each(kubestep_output::line);
-        let mut header = header(&snapshot, feed.link().name(), &self.namespaces);
-        let settings = given.of_server(&snapshot.server_version)?;
-        header.scheduler_config = settings.scheduler_config;
-        header.kube_version = settings.kube_version;
-        header.emulated_version = settings.emulated_version;
-        header.feature_gates = settings.feature_gates;
+        let mut header = self.header(&given, &snapshot, feed.link().name())?;
         let mut objects = snapshot.take_objects();
         let runtime = cluster::runtime()?;
         // Messages of controllers contain names.
@@ -105,6 +101,25 @@ impl Subcommand for RecordCommand {
     }
 }
 
+impl RecordCommand {
+    /// The header of the recording, with the settings of the cluster's scheduler.
+    fn header(
+        &self,
+        given: &GivenSettings,
+        snapshot: &ClusterSnapshot,
+        name: &str,
+    ) -> Result<RecordingHeader> {
+        let settings = given.of_server(&snapshot.server_version)?;
+        Ok(RecordingHeader {
+            scheduler_config: settings.scheduler_config,
+            kube_version: settings.kube_version,
+            emulated_version: settings.emulated_version,
+            feature_gates: settings.feature_gates,
+            ..header(snapshot, name, &self.namespaces)
+        })
+    }
+}
+
 fn parse_span(text: &str) -> Result<Duration> {
     let span: jiff::SignedDuration = text
         .parse()
@@ -126,9 +141,9 @@ struct RunningRecording {
 impl RunningRecording {
     async fn run(mut self, span: Option<Duration>) -> io::Result<()> {
         let link = self.feed.link().clone();
-        // One branch below fills it, the other empties it.
-        let events: RefCell<Vec<SchedulerEvent>> = RefCell::default();
-        let following = scheduler_events::follow(&link, |event| events.borrow_mut().push(event));
+        let (sender, events) = mpsc::channel();
+        // The receiver lives as long as this function.
+        let following = scheduler_events::follow(&link, |event| drop(sender.send(event)));
         tokio::pin!(following);
         let mut is_followed = true;
         let mut signals = Signals::new()?;
@@ -151,7 +166,7 @@ impl RunningRecording {
                     None => break,
                 },
                 _ = steps.tick() => {
-                    self.write_events(&mut events.borrow_mut())?;
+                    self.write_events(&events)?;
                     self.recorder.out().publish()?;
                     self.show();
                 }
@@ -160,7 +175,7 @@ impl RunningRecording {
         while let Some(event) = self.feed.try_next() {
             self.take(&event)?;
         }
-        self.write_events(&mut events.borrow_mut())?;
+        self.write_events(&events)?;
         self.end()
     }
 
@@ -176,9 +191,9 @@ impl RunningRecording {
         }
     }
 
-    fn write_events(&mut self, events: &mut Vec<SchedulerEvent>) -> io::Result<()> {
+    fn write_events(&mut self, events: &Receiver<SchedulerEvent>) -> io::Result<()> {
         let now = self.feed.link().now();
-        events.drain(..).try_for_each(|event| {
+        events.try_iter().try_for_each(|event| {
             let event = match &mut self.redactor {
                 Some(redactor) => redactor.scheduler_event(&event),
                 None => event,

@@ -70,7 +70,7 @@ pub(super) struct RunCommand {
     /// Stop at this breakpoint, written as after :break in the debugger: 'on:preemption',
     /// 'Filter/TaintToleration if attempts > 2'. With the word log, print a line instead; may be
     /// repeated
-    #[arg(long = "break", value_name = "PLACE", help_heading = "Breakpoints")]
+    #[arg(long = "break", value_name = "LOCATION", help_heading = "Breakpoints")]
     breaks: Vec<String>,
     /// The same with the breakpoints and watches of a file, as :break save writes it
     #[arg(long, value_name = "FILE", help_heading = "Breakpoints")]

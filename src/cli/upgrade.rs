@@ -110,8 +110,8 @@ struct PreparedUpgrade {
 struct TargetScheduler {
     release: Served,
     gates: FeatureGates,
-    /// The gates of the input that it refuses.
-    refused: Vec<FeatureGateError>,
+    /// The gates of the input that it rejects.
+    rejected: Vec<FeatureGateError>,
 }
 
 impl UpgradeCommand {
@@ -137,17 +137,17 @@ impl UpgradeCommand {
 
     fn report(&self, prepared: &PreparedUpgrade) -> Result<UpgradeReport> {
         let PreparedUpgrade { from, to, .. } = prepared;
-        let mut refused: Vec<RejectedInput> = to.refused.iter().map(refused_gate).collect();
-        let problems = prepared.refused_configuration()?;
+        let mut rejected: Vec<RejectedInput> = to.rejected.iter().map(rejected_gate).collect();
+        let problems = prepared.rejected_configuration()?;
         let starts = problems.is_empty();
-        refused.extend(problems);
-        refused.extend(prepared.gone_versions());
+        rejected.extend(problems);
+        rejected.extend(prepared.unserved_versions());
         let searched = starts.then(|| self.search(prepared)).transpose()?;
         let (upgrade, sides) = searched.unzip();
         let sides = sides.unwrap_or_default();
         Ok(UpgradeReport {
             releases: Pair { a: from.release.asked.clone(), b: to.release.asked.clone() },
-            refused,
+            rejected,
             upgrade,
             listed: report::listed(from.gates, to.gates),
             cut: CutRuns { sides, limit: self.max_cycles },
@@ -157,7 +157,7 @@ impl UpgradeCommand {
     /// What changes, and which of both runs the limit of cycles ended.
     fn search(&self, prepared: &PreparedUpgrade) -> Result<(Upgrade, Pair<bool>)> {
         let runs = AtomicUsize::new(0);
-        let words = || format!("{} runs", runs.load(Ordering::Relaxed));
+        let progress = || format!("{} runs", runs.load(Ordering::Relaxed));
         let started = Cell::new(false);
         let cut = Cell::new(Pair::default());
         let run = |gates| {
@@ -177,7 +177,7 @@ impl UpgradeCommand {
             Ok(session)
         };
         let (from, to) = (prepared.from.gates, prepared.to.gates);
-        let found = with_words(&words, || compare(from, to, &run, self.max_runs));
+        let found = with_words(&progress, || compare(from, to, &run, self.max_runs));
         // The first run is that of the version before the upgrade.
         let release = if started.get() { &prepared.to.release } else { &prepared.from.release };
         let found = found.map_err(|error| anyhow!("kube-scheduler {}: {error}", release.asked))?;
@@ -190,16 +190,16 @@ impl UpgradeCommand {
 fn after(from: &ChosenScheduler, release: Served) -> Result<TargetScheduler> {
     let gates = release.gates();
     let set = from.set.as_deref().unwrap_or_default();
-    let (gates, refused) = match gates.adopted(set) {
+    let (gates, rejected) = match gates.adopted(set) {
         Ok(adopted) => adopted,
         // A gate that is on by default needs one that is set to false.
         Err(error @ FeatureGateError::Dependency { .. }) => (gates, vec![error]),
         Err(error) => return Err(error).context("--feature-gates after the upgrade"),
     };
-    Ok(TargetScheduler { release, gates, refused })
+    Ok(TargetScheduler { release, gates, rejected })
 }
 
-fn refused_gate(error: &FeatureGateError) -> RejectedInput {
+fn rejected_gate(error: &FeatureGateError) -> RejectedInput {
     let subject = match error {
         FeatureGateError::Absent { feature, .. }
         | FeatureGateError::Locked { feature, .. }
@@ -234,9 +234,9 @@ impl PreparedUpgrade {
     }
 
     /// The API versions of the input's objects that Kubernetes does not serve after the upgrade.
-    fn gone_versions(&self) -> Vec<RejectedInput> {
+    fn unserved_versions(&self) -> Vec<RejectedInput> {
         let after = self.to.release.version;
-        let gone = |((api_version, kind), number): (&(Symbol, Symbol), &usize)| {
+        let unserved = |((api_version, kind), number): (&(Symbol, Symbol), &usize)| {
             let served = api_versions::served(api_version, kind)?;
             if served.contains(&after.minor()) {
                 return None;
@@ -254,11 +254,11 @@ impl PreparedUpgrade {
                 ),
             })
         };
-        self.read.api_versions.iter().filter_map(gone).collect()
+        self.read.api_versions.iter().filter_map(unserved).collect()
     }
 
     /// The problems for which the scheduler after the upgrade would not start.
-    fn refused_configuration(&self) -> Result<Vec<RejectedInput>> {
+    fn rejected_configuration(&self) -> Result<Vec<RejectedInput>> {
         let (text, _) = open::config_text(&self.input, &self.read)?;
         let unknown = self.input.unknown.or_opaque();
         let registry = crate::plugins::registry_for(text.as_deref(), unknown)?.0.descriptors();
@@ -267,11 +267,11 @@ impl PreparedUpgrade {
         let Err(error) = resolved else {
             return Ok(Vec::new());
         };
-        let refused = |problem: &config::Problem| {
+        let rejected = |problem: &config::Problem| {
             let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
             let (subject, reason) = (problem.path.to_string(), problem.message.clone() + &help);
             RejectedInput { kind: RejectedKind::Configuration, subject, reason }
         };
-        Ok(error.problems.iter().map(refused).collect())
+        Ok(error.problems.iter().map(rejected).collect())
     }
 }

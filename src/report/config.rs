@@ -29,7 +29,7 @@ pub fn resolved(config: &ResolvedConfig) -> Value {
 }
 
 /// Why kube-scheduler would not start.
-pub fn refused(error: &ConfigError, gates: FeatureGates) -> Value {
+pub fn rejected(error: &ConfigError, gates: FeatureGates) -> Value {
     let stage = match error.stage {
         Stage::Decode => "decode",
         Stage::Validate => "validate",

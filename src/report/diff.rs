@@ -75,7 +75,7 @@ pub(super) fn end(end: &FinalState) -> Value {
             json!({"place": "queue", "queue": queue.as_str(), "plugins": names(plugins)})
         }
         FinalState::Ended => json!({"place": "ended"}),
-        FinalState::NobodyServes => json!({"place": "nobodyServes"}),
+        FinalState::Unserved => json!({"place": "unserved"}),
     }
 }
 
@@ -86,7 +86,7 @@ fn decision(decision: &DecisionDifference) -> Value {
         "outcome": of(&decision.outcome, |outcome| outcome.map(|one| one.as_str())),
         "node": of(&decision.node, |node| node.map(|node| node.as_str())),
         "message": of(&decision.message, Clone::clone),
-        "byHand": of(&decision.interventions, Clone::clone),
+        "manual": of(&decision.interventions, Clone::clone),
         "notCompared": decision.not_compared,
         "verdicts": decision.verdicts.iter().map(verdict).collect::<Vec<_>>(),
         "scores": decision.scores.iter().map(score).collect::<Vec<_>>(),

@@ -136,7 +136,7 @@ pub fn text(report: &DisruptionReport) -> String {
             0 => String::new(),
             n => format!(" after {}", count(n, "rejected eviction")),
         };
-        let (cause, end) = (departure.cause.as_str(), end_words(left));
+        let (cause, end) = (departure.cause.as_str(), end_text(left));
         let _ = writeln!(
             text,
             "{:>4}. {} {cause} from {}{rejections}: {end}",
@@ -149,17 +149,17 @@ pub fn text(report: &DisruptionReport) -> String {
         let _ = writeln!(text, "      {} stays on {}: {}", kept.pod, kept.node, kept.why);
     }
     for blocked in &report.blocked {
-        let _ = writeln!(text, "      {}", blocked_words(blocked));
+        let _ = writeln!(text, "      {}", describe_blocked(blocked));
     }
     for violation in &report.violations {
-        let _ = writeln!(text, "{}", violation_words(violation));
+        let _ = writeln!(text, "{}", describe_violation(violation));
     }
     text.extend(report.rollouts.iter().map(rollout::text));
     text
 }
 
 /// `shop/web-0 is not evicted from a, 2 rejected evictions: …`.
-pub fn blocked_words(blocked: &Blocked) -> String {
+pub fn describe_blocked(blocked: &Blocked) -> String {
     let why = blocked.rejection.as_ref().map(ToString::to_string);
     format!(
         "{} is not evicted from {}, {}: {}",
@@ -171,7 +171,7 @@ pub fn blocked_words(blocked: &Blocked) -> String {
 }
 
 /// `budget shop/web violated: …`.
-pub fn violation_words(violation: &BudgetViolation) -> String {
+pub fn describe_violation(violation: &BudgetViolation) -> String {
     let BudgetViolation { budget, needed, lowest, healthy, .. } = violation;
     let needed = count(*needed, "healthy pod");
     format!("budget {budget} violated: needs {needed}, had {lowest}, has {healthy}")
@@ -208,7 +208,7 @@ fn heading(report: &DisruptionReport) -> String {
     text
 }
 
-fn end_words(left: &EvictedPod) -> String {
+fn end_text(left: &EvictedPod) -> String {
     let replacement = match &left.departure.replacement {
         Replacement::Pod(pod) if *pod != left.departure.pod => format!("{pod} "),
         _ => String::new(),

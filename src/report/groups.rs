@@ -94,10 +94,10 @@ fn last_cycle<'a>(
     pods: &[(NamespacedName, &Pod)],
 ) -> Option<&'a CycleRecord> {
     let so_far = world.scheduler().cycles();
-    let newest = |told: fn(&CycleRecord) -> bool| {
+    let newest = |has: fn(&CycleRecord) -> bool| {
         let of_pod = |(key, _): &(NamespacedName, &Pod)| {
             let mut cycles = history.cycles_of(*key).rev();
-            cycles.find(|record| record.cycle <= so_far && told(record)).map(AsRef::as_ref)
+            cycles.find(|record| record.cycle <= so_far && has(record)).map(AsRef::as_ref)
         };
         pods.iter().filter_map(of_pod).max_by_key(|record: &&CycleRecord| record.cycle)
     };

@@ -28,6 +28,12 @@ use serde_json::Value;
 
 use kubestep_config::FeatureGates;
 
+/// How many of `total` lines are listed: at most `most`, or one more if that takes no more lines
+/// than "and 1 more".
+pub(crate) fn lines_shown(total: usize, most: usize) -> usize {
+    if total == most.saturating_add(1) { total } else { total.min(most) }
+}
+
 /// Adds the version of kube-scheduler that decided to a document: `kubeVersion`, and
 /// `emulatedVersion` where it emulates another one.
 pub fn add_version(document: &mut Value, gates: FeatureGates) {
@@ -47,4 +53,14 @@ fn junit_version(gates: FeatureGates) -> String {
         text += &property("emulatedVersion", gates.emulated().to_string());
     }
     format!("    <properties>\n{text}    </properties>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_last_line_is_shown_in_place_of_a_count_of_one() {
+        let shown = [2, 3, 4, 5].map(|total| super::lines_shown(total, 3));
+        assert_eq!(shown, [2, 3, 4, 3]);
+        assert_eq!(super::lines_shown(7, usize::MAX), 7);
+    }
 }

@@ -4,6 +4,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use crate::report::lines_shown;
 use kubestep_api::words::count;
 use kubestep_debug::new_node::{
     NearMiss, NewNode, NewNodes, NodeOffer, Supply, TemplateOrigin, UnmetPod,
@@ -98,7 +99,8 @@ fn of_source(answer: &NewNodes, nodes: &[&NewNode]) -> Vec<String> {
         types.entry(type_of(&node.origin)).or_default().push(node);
     }
     let mut lines = Vec::new();
-    for (at, offerings) in types.values().take(TYPES).enumerate() {
+    let shown = lines_shown(types.len(), TYPES);
+    for (at, offerings) in types.values().take(shown).enumerate() {
         let Some(first) = offerings.first() else { continue };
         let mut parts = vec![match at {
             0 => format!("  {}", title(&first.origin)),
@@ -119,7 +121,7 @@ fn of_source(answer: &NewNodes, nodes: &[&NewNode]) -> Vec<String> {
             lines.extend(remarks(first));
         }
     }
-    if let Some(more) = types.len().checked_sub(TYPES).filter(|more| *more > 0) {
+    if let more @ 1.. = types.len() - shown {
         lines.push(format!("    or {}", count(more, "more instance type")));
     }
     lines
@@ -234,8 +236,9 @@ pub fn supply(supply: &Supply) -> String {
     }
     if !supply.offers.is_empty() {
         lines.push("Nodes of one kind alone:".to_owned());
-        lines.extend(supply.offers.iter().take(OFFERS).map(|one| offer(one, pending)));
-        let more = supply.offers.len().saturating_sub(OFFERS);
+        let shown = lines_shown(supply.offers.len(), OFFERS);
+        lines.extend(supply.offers.iter().take(shown).map(|one| offer(one, pending)));
+        let more = supply.offers.len() - shown;
         lines.extend(
             (more > 0).then(|| format!("  and {} (-o json lists them)", count(more, "more kind"))),
         );

@@ -71,8 +71,8 @@ pub fn evicted(session: &Session) -> Vec<Evicted> {
     for record in session.history().cycles() {
         let Some(chosen) = &record.preemption else { continue };
         // A victim that waited at Permit was only requeued.
-        let gone = chosen.victims.iter().filter(|victim| pods.get(*victim).is_none());
-        evicted.extend(gone.map(|pod| Evicted { pod: *pod, node: chosen.node, by: record.pod }));
+        let deleted = chosen.victims.iter().filter(|victim| pods.get(*victim).is_none());
+        evicted.extend(deleted.map(|pod| Evicted { pod: *pod, node: chosen.node, by: record.pod }));
     }
     evicted
 }

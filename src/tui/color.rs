@@ -5,7 +5,7 @@
 
 use ratatui::style::Color;
 
-/// The user's wish, from `--color` or the configuration.
+/// The user's choice, from `--color` or the configuration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum ColorChoice {

@@ -40,7 +40,7 @@ pub enum Command {
     ContinueHere,
     /// Freezes the live cluster, or resumes.
     Freeze,
-    /// Lets a real scheduler decide without stepping.
+    /// Lets a live scheduler decide without stepping.
     RunScheduler,
     /// Dumps nodes and queues, and compares the cache with the server's objects.
     Dump,
@@ -62,7 +62,7 @@ pub enum Command {
     Fixes(NamespacedName),
     /// Which new nodes would take a pod.
     NewNodes(NamespacedName),
-    /// What became of drained and lost nodes and of rollouts, in a window.
+    /// What happened to drained and lost nodes and of rollouts, in a window.
     Disruptions,
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),
@@ -70,6 +70,24 @@ pub enum Command {
     CompareNodes(Symbol, Symbol),
     /// Folds or unfolds a line of an outline.
     Fold(OutlineKind, u64),
+}
+
+impl Command {
+    /// Whether it can change the session or its branches; otherwise it only shows something.
+    pub fn changes_session(&self) -> bool {
+        match self {
+            Command::Why(_)
+            | Command::WhyView(_)
+            | Command::ExplainNode(..)
+            | Command::CompareNodes(..)
+            | Command::Inspect(_)
+            | Command::Fold(..)
+            | Command::Disruptions
+            | Command::Dump => false,
+            Command::WhatIf(command) => command.changes_session(),
+            _ => true,
+        }
+    }
 }
 
 /// A change of breakpoints and watches.
@@ -122,4 +140,18 @@ pub enum WhatIfCommand {
     Versions(String),
     /// Adds to the weight of a plugin in the ranking on screen.
     Weigh(Symbol, i64),
+}
+
+impl WhatIfCommand {
+    /// Whether it can change the session or its branches, or compares them in the background;
+    /// otherwise it only shows something.
+    pub fn changes_session(&self) -> bool {
+        !matches!(
+            self,
+            WhatIfCommand::Menu(..)
+                | WhatIfCommand::Offers(..)
+                | WhatIfCommand::OpenEditor(_)
+                | WhatIfCommand::Versions(_)
+        )
+    }
 }

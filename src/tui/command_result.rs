@@ -3,7 +3,7 @@
 use super::command::WhatIfCommand;
 use super::compare::Table;
 use super::lines::DetailLine;
-use super::view::ViewId;
+use super::view_id::ViewId;
 use super::widget::status_line::Severity;
 use kubestep_debug::edit::offers::EditOffer;
 

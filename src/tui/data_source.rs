@@ -20,7 +20,7 @@ pub enum DataSource {
     Recording {
         /// When its lists were complete.
         start: Time,
-        /// What the cluster's scheduler decided, beside ours.
+        /// The decisions of the cluster's scheduler.
         decisions: Vec<Arc<ComparedDecision>>,
         /// Play at once, at that speed.
         speed: Option<Speed>,

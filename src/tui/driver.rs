@@ -17,11 +17,11 @@ mod forget_tests;
 #[cfg(test)]
 mod hour_tests;
 mod live;
-mod real;
 #[cfg(test)]
 mod recording_tests;
 mod refresh;
 mod rows;
+mod scheduling;
 mod search;
 mod task;
 #[cfg(test)]
@@ -38,16 +38,16 @@ use std::collections::BTreeMap;
 use super::command::Command;
 use super::command_result::CommandResult;
 use super::model::{CyclePosition, Model, span};
-use super::view::ViewId;
+use super::view_id::ViewId;
 use super::widget::status_line::Severity;
 use clock::{ActiveRun, Goal};
 use kubestep_api::Time;
 use kubestep_debug::fork::Branches;
 use kubestep_debug::{Depth, Session, StepOutcome};
 use live::LiveConnection;
-use real::StepResult;
-pub use real::{DECIDING, SchedulerExit};
 use refresh::{Freshness, PendingReplay};
+use scheduling::StepResult;
+pub use scheduling::{DECIDING, SchedulerExit};
 use search::Tasks;
 use walk::PendingSteps;
 
@@ -104,7 +104,7 @@ impl Driver {
         let before = self.session.timeline().steps().end();
         let place = (self.session.stop_index(), self.session.position());
         if self.replay.work.take().is_none() {
-            self.replay.came_from = place;
+            self.replay.origin = place;
         }
         let branch = self.branches.name().to_owned();
         let mut done = self.dispatch(command);
@@ -139,7 +139,7 @@ impl Driver {
         if let Some(deferred) = self.defer(command) {
             return deferred;
         }
-        if let Some(rejection) = self.refused_live(command) {
+        if let Some(rejection) = self.reject_while_followed(command) {
             return rejection;
         }
         match command {
@@ -153,7 +153,7 @@ impl Driver {
             Finish { count, back: false } => self.steps(*count, StepMode::Over, Session::step_out),
             Finish { count, back: true } => self.steps(*count, StepMode::Back, Session::back_out),
             Cycles { count, back } => self.cycles(*count, *back),
-            Continue { back: false } if self.is_real() && !self.session.is_at_newest() => {
+            Continue { back: false } if self.schedules_live() && !self.session.is_at_newest() => {
                 self.begin_run(Goal::End)
             }
             Continue { back: false } => self.begin_run(Goal::Idle),
@@ -162,7 +162,7 @@ impl Driver {
             Command::GoTo(position) => self.go_to(*position),
             Command::Inspect(position) => self.inspect(*position),
             Command::GoToCycle(number) => self.show_cycle(*number),
-            Command::CancelReplay => self.give_up(),
+            Command::CancelReplay => self.cancel_replay(),
             Command::ContinueHere => self.continue_session(),
             Command::Advance(micros) => self.advance(*micros),
             Command::GoToTime(micros) => {
@@ -201,7 +201,7 @@ impl Driver {
         self.walk(PendingSteps { left: count, count, way, step, stays: true, from: None })
     }
 
-    /// What a move has to say: a new cycle's outcome, or why there was none.
+    /// The message of a move: a new cycle's outcome, or why there was none.
     pub(super) fn step_message(&self, ran: StepOutcome) -> CommandResult {
         let message = match ran {
             StepOutcome::Moved => None,
@@ -210,14 +210,14 @@ impl Driver {
                 let (cycle, pod, outcome) = (record.cycle, record.pod, record.outcome.as_str());
                 (Severity::Info, format!("cycle {cycle} of {pod}: {outcome}"))
             }),
-            StepOutcome::Idle => Some((Severity::Info, self.idle_words())),
-            StepOutcome::AtStart => Some((Severity::Info, self.beginning_words())),
+            StepOutcome::Idle => Some((Severity::Info, self.idle_text())),
+            StepOutcome::AtStart => Some((Severity::Info, self.beginning_text())),
         };
         CommandResult { message, ..CommandResult::default() }
     }
 
     /// That there is nothing before, and why.
-    pub(super) fn beginning_words(&self) -> String {
+    pub(super) fn beginning_text(&self) -> String {
         match self.session.forgotten_before() {
             None => "this is the beginning of the recording".into(),
             Some(time) => format!(
@@ -243,8 +243,8 @@ impl Driver {
     }
 
     /// Back to where the long way began.
-    fn give_up(&mut self) -> CommandResult {
-        let (stop, frame) = self.replay.came_from;
+    fn cancel_replay(&mut self) -> CommandResult {
+        let (stop, frame) = self.replay.origin;
         self.session.go_to_stop(stop);
         self.session.go_to(frame);
         CommandResult::info("stopped; back at the position before")
@@ -260,7 +260,7 @@ impl Driver {
             Some(name) => format!("new branch from here; :branch {name} returns to the {later}"),
         };
         self.future_forgotten();
-        let notes = self.given_up();
+        let notes = self.dropped_branches();
         CommandResult { message: Some((Severity::Info, text)), notes, ..CommandResult::default() }
     }
 
@@ -289,7 +289,7 @@ impl Driver {
         let forgotten = self.session.history().has_forgotten(number);
         let message = match self.session.go_to_cycle(number) {
             true => None,
-            false if forgotten && number > 0 => Some((Severity::Error, self.beginning_words())),
+            false if forgotten && number > 0 => Some((Severity::Error, self.beginning_text())),
             false => Some((Severity::Error, format!("no cycle {number} is recorded"))),
         };
         CommandResult { message, ..CommandResult::default() }

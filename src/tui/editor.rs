@@ -52,7 +52,7 @@ fn with_comment(text: &str, problem: Option<&str>) -> String {
             "Saved and closed, this is tried in a branch; unchanged, nothing happens.".to_owned()
         }
         Some(problem) => {
-            format!("This could not be done:\n{problem}\nClose without a change to give up.")
+            format!("This could not be done:\n{problem}\nClose without a change to cancel.")
         }
     };
     let head: String = head.lines().map(|line| format!("{COMMENT}{line}\n")).collect();

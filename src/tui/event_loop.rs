@@ -49,7 +49,7 @@ pub struct OpenedInput {
     pub data_source: DataSource,
 }
 
-/// Runs the debugger until it is closed; gives the exit code, and what a real scheduler left. `notices` are
+/// Runs the debugger until it is closed; gives the exit code, and what a live scheduler left. `notices` are
 /// messages at the start. Breakpoints and watches are written to the file `breakpoints` at the end, if they
 /// changed.
 ///
@@ -89,8 +89,8 @@ fn open(interface: &mut Interface, data_source: DataSource) {
     match data_source {
         DataSource::Nothing => {}
         DataSource::Live(following) => interface.driver.follow(*following),
-        DataSource::Scheduling(attended) => {
-            interface.driver.attend(*attended);
+        DataSource::Scheduling(scheduler) => {
+            interface.driver.schedule_for(*scheduler);
             interface.app.hint(format!("nothing is scheduled yet: {DECIDING}"));
         }
         DataSource::Recording { start, decisions, speed } => {
@@ -276,7 +276,7 @@ impl EventLoop {
         }
     }
 
-    /// Gives the terminal to an editor, again with what is wrong until it is right or given up.
+    /// Gives the terminal to an editor, again with what is wrong until it is right or cancelled.
     fn edit(&mut self, object: EditorText) -> io::Result<()> {
         let (mut text, mut problem) = (object.yaml, None);
         loop {

@@ -147,7 +147,7 @@ pub const HATCH: &str = "▒";
 pub const EIGHTHS: [&str; 7] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 /// Heights of a sparkline, from the lowest.
 pub const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Fills of adjacent segments, told apart without colours.
+/// Fills of adjacent segments, distinguished without colours.
 pub const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
 /// Shades of a heat map, from the lowest.
 pub const SHADES: [&str; 5] = ["·", "░", "▒", "▓", "█"];

@@ -311,14 +311,14 @@ impl Interface {
                 return;
             }
         } else if self.answer_at <= now {
-            self.answer();
+            self.find_answers();
         }
         self.refresh();
     }
 
-    /// Whether the clock is played: a real scheduler's time passes by itself.
+    /// Whether the clock is played: a live scheduler's time passes by itself.
     fn plays(&self) -> bool {
-        self.app.is_playing() && !self.driver.is_real()
+        self.app.is_playing() && !self.driver.schedules_live()
     }
 
     fn play(&mut self, now: Instant) {
@@ -345,8 +345,14 @@ impl Interface {
         self.app.wanted_answer(model).is_some() || self.app.wanted_cause(model).is_some()
     }
 
-    /// Works out the answer beside the rows, then the causes of rows, for about a slice.
+    /// Shows the answer beside the rows and the causes of rows, as far as a slice goes.
     pub fn answer(&mut self) {
+        self.find_answers();
+        self.refresh();
+    }
+
+    /// Works out the answer beside the rows, then the causes of rows, for about a slice.
+    fn find_answers(&mut self) {
         let end = Instant::now() + self.slice;
         if let Some(pod) = self.app.wanted_answer(self.driver.model()) {
             self.driver.answer(pod);
@@ -358,7 +364,6 @@ impl Interface {
             self.driver.answer_row(pod);
             self.ask_for(Redraw::Data);
         }
-        self.refresh();
     }
 
     fn look_at_search(&mut self, now: Instant) {
@@ -417,11 +422,11 @@ impl Interface {
     }
 
     fn show_pending_notices(&mut self) {
-        let unsaid = self.driver.take_unsaid();
-        if !unsaid.is_empty() {
+        let pending_notices = self.driver.take_pending_notices();
+        if !pending_notices.is_empty() {
             self.ask_for(Redraw::Data);
         }
-        self.notify(unsaid);
+        self.notify(pending_notices);
     }
 
     fn notify(&mut self, notices: Vec<Notice>) {
@@ -450,6 +455,10 @@ mod tests {
         interface.resize(100, 30);
         interface.paste("nowhere");
         assert_eq!(interface.refreshes(), before + 2);
+        let before = interface.refreshes();
+        interface.answer_at = Instant::now();
+        interface.work();
+        assert_eq!(interface.refreshes(), before + 1, "an answer");
     }
 
     #[test]

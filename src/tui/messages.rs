@@ -1,22 +1,22 @@
-//! Everything that was said, so that nothing is lost when the status line moves on.
+//! The messages of the status line, so that none is lost when the next one is shown.
 
 use std::sync::Arc;
 
 use super::widget::status_line::Severity;
 
-/// Messages kept; beyond that the oldest go, and how many did is said.
+/// Messages kept; beyond that the oldest are dropped, and the number of those is shown.
 const KEPT: usize = 20_000;
 
-/// Something that was said.
+/// A message of the status line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub severity: Severity,
     /// One sentence, without control characters.
     pub text: String,
-    /// How often it was said without anything else in between.
+    /// How often it was shown without another message in between.
     pub times: u32,
-    /// When it was said first and last, in virtual microseconds since the start.
-    pub said: Option<(i64, i64)>,
+    /// When it was shown first and last, in virtual microseconds since the start.
+    pub shown: Option<(i64, i64)>,
 }
 
 /// All messages, the newest last; a copy costs nothing.
@@ -24,7 +24,7 @@ pub struct Message {
 pub struct Messages {
     list: Arc<Vec<Message>>,
     dropped: usize,
-    /// How often something was said.
+    /// The number of messages so far.
     revision: u64,
     /// How many at the end may have no time yet, or an old one.
     fresh: usize,
@@ -62,7 +62,7 @@ impl Messages {
         let list = Arc::make_mut(&mut self.list);
         match list.last_mut().filter(|last| last.severity == severity && last.text == text) {
             Some(last) => last.times += 1,
-            None => list.push(Message { severity, text, times: 1, said: None }),
+            None => list.push(Message { severity, text, times: 1, shown: None }),
         }
         // A tenth at once, so that not every further message moves the whole list.
         if list.len() > KEPT {
@@ -80,7 +80,7 @@ impl Messages {
         let list = Arc::make_mut(&mut self.list);
         let from = list.len().saturating_sub(self.fresh);
         for message in list.iter_mut().skip(from) {
-            message.said = Some((message.said.map_or(now, |(first, _)| first), now));
+            message.shown = Some((message.shown.map_or(now, |(first, _)| first), now));
         }
         self.fresh = 0;
     }
@@ -100,7 +100,7 @@ mod tests {
         messages.add(Severity::Error, "a".into());
         messages.stamp(9);
         messages.stamp(11);
-        let shown: Vec<_> = messages.iter().map(|m| (m.times, m.said)).collect();
+        let shown: Vec<_> = messages.iter().map(|m| (m.times, m.shown)).collect();
         assert_eq!(shown, [(2, Some((1, 5))), (1, Some((9, 9)))]);
     }
 

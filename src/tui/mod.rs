@@ -45,4 +45,5 @@ mod testing;
 mod text;
 pub(crate) mod theme;
 pub(crate) mod view;
+mod view_id;
 mod widget;

@@ -2,6 +2,7 @@
 //!
 //! Views never see the session itself, so a frame cannot wait for it or change it.
 
+pub mod entry;
 mod nodes;
 mod pods;
 
@@ -281,24 +282,24 @@ pub struct LiveModel {
     pub decisions: Vec<Arc<ComparedDecision>>,
     /// Whether a branch is on screen, which goes its own way.
     pub away: bool,
-    /// What there is to know of the scheduler if it is a real one.
-    pub real: Option<RealModel>,
+    /// The scheduler, if it schedules the live cluster.
+    pub scheduling: Option<SchedulingModel>,
 }
 
-/// A scheduler that decides for real.
+/// A scheduler of the live cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RealModel {
+pub struct SchedulingModel {
     /// The name of the context.
     pub context: String,
-    /// Whether the server only tries.
+    /// Whether writes are sent with dryRun=All.
     pub dry_run: bool,
     /// Whether writes are allowed.
-    pub standing: LeaderStatus,
+    pub leader_status: LeaderStatus,
     /// Why nothing is decided and updates are queued.
     pub held: Option<HoldReason>,
 }
 
-/// Why a real scheduler is held.
+/// Why a live scheduler is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldReason {
     /// A cycle is decided and what it wants written is not sent.
@@ -406,9 +407,9 @@ impl Model {
         self.live.as_ref().filter(|live| !live.recorded && !live.away)
     }
 
-    /// The scheduler that decides for real, if it is on screen.
-    pub fn scheduling(&self) -> Option<&RealModel> {
-        self.followed()?.real.as_ref()
+    /// The scheduler of the live cluster, if it is on screen.
+    pub fn scheduling(&self) -> Option<&SchedulingModel> {
+        self.followed()?.scheduling.as_ref()
     }
 
     /// What stands at the right of the breadcrumbs: input, version of kube-scheduler, branch, virtual
@@ -431,8 +432,8 @@ impl Model {
         }
     }
 
-    /// What the cluster's own scheduler decided beside a cycle of ours.
-    pub fn decision_beside(&self, cycle: u64) -> Option<&ComparedDecision> {
+    /// The decision of the cluster's own scheduler for the pod of a cycle.
+    pub fn cluster_decision(&self, cycle: u64) -> Option<&ComparedDecision> {
         let decisions = &self.live.as_ref()?.decisions;
         decisions.iter().rev().find(|decision| decision.cycle == Some(cycle)).map(Arc::as_ref)
     }

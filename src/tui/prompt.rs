@@ -5,7 +5,7 @@ use tui_input::backend::crossterm::EventHandler;
 
 use super::key::KeyPress;
 
-/// The longest line, in characters. More is no command but a paste gone wrong.
+/// The longest line, in characters. More is no command but pasted by mistake.
 pub const LONGEST: usize = 4_096;
 
 /// What the typed line is for.

@@ -1,5 +1,5 @@
 //! Makes text from a cluster safe to draw, in two layers: [`clean`] turns dangerous characters into
-//! visible escapes and is applied by every text writer (`text::put`), so that widths are right; [`scrub`]
+//! visible escapes and is applied once, where text is measured or else by `Paint::put`; [`scrub`]
 //! checks a finished frame once more, so that a view that writes to the buffer by itself cannot break
 //! the promise.
 

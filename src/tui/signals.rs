@@ -1,5 +1,5 @@
 //! Signals that end the program, after the terminal is given back, and the
-//! one that asks for a dump of what the scheduler believes, as kube-scheduler has it.
+//! one that asks for a dump of the scheduler's cache and queues, as kube-scheduler has it.
 
 use std::future::poll_fn;
 use std::io;
@@ -74,7 +74,7 @@ impl DumpSignal {
         Ok(DumpSignal(signal(SignalKind::user_defined2())?))
     }
 
-    /// Comes back when a dump is asked for.
+    /// Returns when a dump is asked for.
     pub async fn requested(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;

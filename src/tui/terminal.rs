@@ -175,7 +175,7 @@ pub fn restore() {
     if !std::mem::take(&mut *owned) {
         return;
     }
-    // Errors are of no use here: the terminal may be gone, and there is nowhere to say so.
+    // Errors are of no use here: the terminal may be closed, and there is nowhere to say so.
     let _ = execute!(
         stdout(),
         EndSynchronizedUpdate,

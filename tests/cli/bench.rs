@@ -7,7 +7,7 @@ use kubestep_bench::manifest::Templates;
 use kubestep_bench::suite::{FILE_NAME, Operation, Suite};
 use serde_json::Value;
 
-use crate::harness::{Call, Said};
+use crate::harness::{Call, CallOutput};
 
 /// The folder `test/integration/scheduler_perf` of Kubernetes.
 const UPSTREAM: &str = "SCHEDULER_PERF";
@@ -66,7 +66,7 @@ fn call() -> Call {
         .bytes("config.yaml", CONFIG.as_bytes())
 }
 
-fn json(said: &Said) -> Value {
+fn json(said: &CallOutput) -> Value {
     serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{}", said.stderr))
 }
 

@@ -243,9 +243,12 @@ fn nobody_answers() {
     for line in ["run", "capture -o c.json"] {
         let said = call.run(&format!("{line} --kubeconfig config"));
         assert_eq!((said.stdout.as_str(), said.code), ("", Some(4)), "{}", said.stderr);
-        let told = said.stderr.replace(&port, "PORT");
-        assert!(told.starts_with("kubestep: http://127.0.0.1:PORT: Connection refused"), "{told}");
-        assert!(told.contains("\n  help: does \"kubectl get nodes\" work?"), "{told}");
+        let reported = said.stderr.replace(&port, "PORT");
+        assert!(
+            reported.starts_with("kubestep: http://127.0.0.1:PORT: Connection refused"),
+            "{reported}"
+        );
+        assert!(reported.contains("\n  help: does \"kubectl get nodes\" work?"), "{reported}");
     }
 }
 

@@ -19,13 +19,13 @@ pub struct Call {
 }
 
 /// Exit code and both outputs of a call.
-pub struct Said {
+pub struct CallOutput {
     pub stdout: String,
     pub stderr: String,
     pub code: Option<i32>,
 }
 
-impl Said {
+impl CallOutput {
     /// The report of a run up to the utilization table.
     pub fn pods(&self) -> &str {
         self.stdout.split_once("\n\n").map_or(&self.stdout, |(pods, _)| pods)
@@ -58,12 +58,12 @@ impl Call {
     }
 
     /// Runs it; the words of `line` are separated by spaces and grouped by quotation marks.
-    pub fn run(&self, line: &str) -> Said {
+    pub fn run(&self, line: &str) -> CallOutput {
         self.run_with(line, &[])
     }
 
     /// Like [`Call::run`], with environment variables.
-    pub fn run_with(&self, line: &str, variables: &[(&str, &str)]) -> Said {
+    pub fn run_with(&self, line: &str, variables: &[(&str, &str)]) -> CallOutput {
         let mut command = Command::cargo_bin("kubestep").unwrap();
         command.current_dir(self.folder.path()).env_clear().write_stdin(self.stdin.clone());
         command.envs(variables.iter().copied());
@@ -72,7 +72,7 @@ impl Call {
         let output = command.args(words(line)).output();
         let output = output.unwrap();
         schema::check(&String::from_utf8_lossy(&output.stdout));
-        Said {
+        CallOutput {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
             code: output.status.code(),

@@ -230,15 +230,15 @@ fn long_work_tells_its_progress_and_can_be_cancelled() {
     let long = json!({"name": "survive", "arguments": {"files": ["large.json"], "key":
                       "kubernetes.io/hostname"}, "_meta": {"progressToken": "work"}});
     let id = client.request("tools/call", &long);
-    let told = loop {
+    let reported = loop {
         let message = client.read();
-        assert_ne!(message["id"], id, "it ended before it told anything");
+        assert_ne!(message["id"], id, "it ended before it reported anything");
         if message["method"] == "notifications/progress" {
             break message;
         }
     };
-    assert_eq!(told["params"]["progressToken"], "work");
-    assert!(!told["params"]["message"].as_str().unwrap().is_empty());
+    assert_eq!(reported["params"]["progressToken"], "work");
+    assert!(!reported["params"]["message"].as_str().unwrap().is_empty());
     let cancel = json!({"requestId": id, "reason": "enough"});
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
     assert_eq!(client.call("check_config", &json!({}))["isError"], false);

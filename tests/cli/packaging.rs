@@ -173,9 +173,9 @@ mod as_a_plugin {
         assert_eq!(pods("--namespace=data"), [false, true]);
         assert_eq!(pods("-A"), [true, true]);
         assert_eq!(pods("--all-namespaces"), [true, true]);
-        let told = |line: &str| String::from_utf8(step(line).stderr).unwrap();
-        assert!(told("run --kubeconfig nowhere --context lab -A").contains("nowhere"));
-        assert!(told("explain web -A -n shop").contains("cannot be used with"));
+        let reported = |line: &str| String::from_utf8(step(line).stderr).unwrap();
+        assert!(reported("run --kubeconfig nowhere --context lab -A").contains("nowhere"));
+        assert!(reported("explain web -A -n shop").contains("cannot be used with"));
     }
 }
 

@@ -135,10 +135,10 @@ fn a_bundle_keeps_what_was_told() {
     schema::check_lines("kubestep/recording/v1", &written);
     let records = written.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let records: Vec<Value> = records.filter(|line| line["record"] != "decision").collect();
-    let told = records.iter().position(|line| line["record"] == "event").unwrap();
-    assert_eq!(records[told]["reason"], "FailedScheduling");
-    assert_eq!(records[told - 1]["object"]["metadata"]["name"], "strange");
-    assert_eq!(records[told + 1]["record"], "delete");
+    let reported = records.iter().position(|line| line["record"] == "event").unwrap();
+    assert_eq!(records[reported]["reason"], "FailedScheduling");
+    assert_eq!(records[reported - 1]["object"]["metadata"]["name"], "strange");
+    assert_eq!(records[reported + 1]["record"], "delete");
     call.run("bundle -f lab.jsonl --redact -o other.jsonl");
     let redacted = call.written("other.jsonl");
     assert!(redacted.contains("FailedScheduling") && !redacted.contains("strange"), "{redacted}");

@@ -49,14 +49,14 @@ fn what_cannot_be_drawn_is_told() {
 fn paths_and_versions_are_told() {
     let call = Call::new().file("themes/mine.yaml", "inherit: dark\n");
     let said = call.run_with("info", &[("KUBESTEP_CONFIG_DIR", "."), ("KUBECONFIG", "./a:./b")]);
-    for told in [
+    for reported in [
         "(embedded)",
         "./config.yaml (does not exist)",
         "./themes\n",
         "./a (does not exist)",
         "mine",
     ] {
-        assert!(said.stdout.contains(told), "{told}: {}", said.stdout);
+        assert!(said.stdout.contains(reported), "{reported}: {}", said.stdout);
     }
     let said = call.run_with("info -o json", &[("KUBESTEP_CONFIG_DIR", ".")]);
     let value: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();

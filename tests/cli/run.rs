@@ -95,10 +95,10 @@ fn a_tie_is_broken_as_told() {
     let rest = "1 placed, 0 pending, 1 scheduling cycle";
     assert_eq!(node("upstream"), format!("default/web  on node-0\n{rest}"));
     assert_eq!(call.run("run -f cluster.yaml").pods(), node("upstream"));
-    let told = |node, how| format!("default/web  on {node} (tie broken by {how})\n{rest}");
-    assert_eq!(node("first"), told("node-0", "first"));
-    assert_eq!(node("seed:1"), told("node-1", "seed:1"));
-    assert_eq!(node("seed:2"), told("node-0", "seed:2"));
+    let reported = |node, how| format!("default/web  on {node} (tie broken by {how})\n{rest}");
+    assert_eq!(node("first"), reported("node-0", "first"));
+    assert_eq!(node("seed:1"), reported("node-1", "seed:1"));
+    assert_eq!(node("seed:2"), reported("node-0", "seed:2"));
     let line = "run -f cluster.yaml --tie-break chance";
     Call::new().bytes("cluster.yaml", TIE.as_bytes()).says("errors/tie-break", line);
 }

@@ -192,19 +192,22 @@ fn what_does_not_fit_is_told() {
         },
         "$defs": {"count": {"type": "integer", "minimum": 1}},
     });
-    let told = |value: Value| {
+    let reported = |value: Value| {
         let mut problems = Vec::new();
         Check { root: &schema }.value(&value, &schema, "", &mut problems);
         problems
     };
     let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    assert!(told(json(r#"{"a": 1, "b": ["x"], "c": "z", "d": {"e": null}}"#)).is_empty());
-    assert_eq!(told(json(r#"{"a": 0}"#)), [".b: missing", ".a: is below 1"]);
-    assert_eq!(told(json(r#"{"a": 1.5, "b": []}"#)), [".a: is no \"integer\""]);
-    assert_eq!(told(json(r#"{"a": 1, "b": ["q"]}"#)), [".b[0]: \"q\" is none of [\"x\",\"y\"]"]);
-    assert_eq!(told(json(r#"{"a": 1, "b": [], "f": 1}"#)), [".f: is not described"]);
-    assert_eq!(told(json(r#"{"a": 1, "b": [], "c": 1}"#)).len(), 1);
-    assert_eq!(told(json(r#"{"a": 1, "b": [], "d": {"e": 1}}"#)).len(), 1);
+    assert!(reported(json(r#"{"a": 1, "b": ["x"], "c": "z", "d": {"e": null}}"#)).is_empty());
+    assert_eq!(reported(json(r#"{"a": 0}"#)), [".b: missing", ".a: is below 1"]);
+    assert_eq!(reported(json(r#"{"a": 1.5, "b": []}"#)), [".a: is no \"integer\""]);
+    assert_eq!(
+        reported(json(r#"{"a": 1, "b": ["q"]}"#)),
+        [".b[0]: \"q\" is none of [\"x\",\"y\"]"]
+    );
+    assert_eq!(reported(json(r#"{"a": 1, "b": [], "f": 1}"#)), [".f: is not described"]);
+    assert_eq!(reported(json(r#"{"a": 1, "b": [], "c": 1}"#)).len(), 1);
+    assert_eq!(reported(json(r#"{"a": 1, "b": [], "d": {"e": 1}}"#)).len(), 1);
 }
 
 /// A capture is only written from a live cluster; here it is written from a story.

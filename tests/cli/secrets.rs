@@ -1,6 +1,6 @@
 //! Secrets do not appear in messages, and files with cluster data are only readable by their owner.
 
-use crate::harness::{Call, Said};
+use crate::harness::{Call, CallOutput};
 
 const KUBECONFIG: &str = "
 apiVersion: v1
@@ -15,12 +15,12 @@ users:
 
 const CLUSTER: &str = "kind: Node\napiVersion: v1\nmetadata: {name: a, annotations: {x: LEAK}}\n";
 
-fn leaks_nothing(said: &Said) {
+fn leaks_nothing(said: &CallOutput) {
     let text = format!("{}{}", said.stdout, said.stderr);
     assert!(!text.contains("LEAK"), "{text}");
 }
 
-fn fails_without_leak(said: &Said) {
+fn fails_without_leak(said: &CallOutput) {
     leaks_nothing(said);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
 }

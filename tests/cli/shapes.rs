@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use crate::harness::{Call, Said};
+use crate::harness::{Call, CallOutput};
 
 const OUTCOME: &str = "shop/web  on node-0\n1 placed, 0 pending, 1 scheduling cycle";
 
@@ -51,7 +51,7 @@ fn bare(mut object: Value) -> Value {
     object
 }
 
-fn places_web(said: &Said) {
+fn places_web(said: &CallOutput) {
     assert_eq!((said.pods(), said.stderr.as_str()), (OUTCOME, ""));
     assert_eq!(said.code, Some(0));
 }

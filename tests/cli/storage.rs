@@ -126,7 +126,7 @@ fn for_one_pod(namespace: &str, name: &str, mode: &str) -> String {
 /// the same name as the other.
 #[test]
 fn a_claim_of_that_name_in_another_namespace_is_no_cause() {
-    let elsewhere = claiming("innocent", &["data"], "  nodeName: n1\n")
+    let on_node = claiming("innocent", &["data"], "  nodeName: n1\n")
         .replace("name: innocent,", "name: innocent, namespace: other,");
     let call = on(&[
         node("n1", N1),
@@ -135,7 +135,7 @@ fn a_claim_of_that_name_in_another_namespace_is_no_cause() {
         for_one_pod("default", "cache", "ReadWriteOncePod"),
         for_one_pod("other", "data", "ReadWriteOnce"),
         claiming("holder", &["cache"], "  nodeName: n1\n"),
-        elsewhere,
+        on_node,
         claiming("web", &["data", "cache"], ""),
     ]);
     says(

@@ -34,7 +34,7 @@ expect:
   pods:
     web: {node: b}
   verdicts:
-  - {pod: web, node: a, plugin: NodeUnschedulable, refuses: true}
+  - {pod: web, node: a, plugin: NodeUnschedulable, rejects: true}
 ";
 
 const FAILS: &str = "\
@@ -173,11 +173,11 @@ expect:
       node: a
       pending: false
       waiting: false
-      gone: false
+      deleted: false
       count: 1
     huge: {pending: true, rejectedBy: [NodeResourcesFit, NodeUnschedulable], message: Insufficient}
   verdicts:
-  - {pod: huge, node: a, plugin: NodeResourcesFit, refuses: true, reason: Insufficient cpu}
+  - {pod: huge, node: a, plugin: NodeResourcesFit, rejects: true, reason: Insufficient cpu}
   pending: 1
 ";
 

@@ -98,7 +98,7 @@ fn api_versions_that_are_no_longer_served_are_named() {
     call.says("upgrade/api-version", "upgrade -f claim.yaml --from 1.32");
     let json = call.run("upgrade -f claim.yaml --from 1.32 --to 1.33 -o json");
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(json["refused"], serde_json::json!([]));
+    assert_eq!(json["rejected"], serde_json::json!([]));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn api_versions_of_json_and_of_large_files_count_too() {
         let call = Call::new().file("claim.json", text);
         let json = call.run("upgrade -f claim.json --from 1.32 --to 1.36 -o json");
         let json: Value = serde_json::from_str(&json.stdout).unwrap();
-        let subjects = json["refused"][0]["subject"].as_str();
+        let subjects = json["rejected"][0]["subject"].as_str();
         assert_eq!(subjects, Some("resource.k8s.io/v1alpha3 ResourceClaim"), "{json}");
     }
 }

@@ -68,10 +68,10 @@ fn an_edit_that_loads_a_configuration_loads_its_guests() {
 
 #[test]
 fn a_guest_that_is_not_there_is_opaque_or_refused() {
-    let elsewhere = CONFIG.replace("file://own-nodes.wasm", "http://example.com/own-nodes.wasm");
+    let remote = CONFIG.replace("file://own-nodes.wasm", "http://example.com/own-nodes.wasm");
     let call = call()
         .bytes("absent.yaml", CONFIG.replace("own-nodes.wasm", "absent.wasm").as_bytes())
-        .bytes("elsewhere.yaml", elsewhere.as_bytes());
+        .bytes("elsewhere.yaml", remote.as_bytes());
     for (config, why) in [
         ("absent.yaml", "absent.wasm: there is no such file"),
         ("elsewhere.yaml", "kubestep reads guests from files only, as file://PATH"),

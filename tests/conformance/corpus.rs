@@ -23,8 +23,19 @@ pub fn own_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance")
 }
 
+/// The folder in the repository and the additional ones.
+pub fn roots() -> Vec<PathBuf> {
+    let further = further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR"));
+    std::iter::once(own_folder()).chain(further).collect()
+}
+
+/// The same with the folders in them.
+pub fn all_folders() -> Vec<PathBuf> {
+    roots().iter().flat_map(|root| with_subfolders(root)).collect()
+}
+
 /// The additional folders in `KUBESTEP_CONFORMANCE_DIR`, separated as in `PATH`.
-pub fn further_folders(variable: Option<OsString>) -> Vec<PathBuf> {
+fn further_folders(variable: Option<OsString>) -> Vec<PathBuf> {
     let folders = variable.iter().flat_map(std::env::split_paths);
     folders.filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
@@ -44,6 +55,11 @@ pub fn with_subfolders(folder: &Path) -> Vec<PathBuf> {
 fn has_scenarios(folder: &Path) -> bool {
     let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().to_string_lossy().contains(".jsonl"))
+}
+
+/// The name of a scenario; a quantity is called by its text.
+pub fn name(scenario: &Value) -> &str {
+    scenario.get("name").or(scenario.get("in")).and_then(Value::as_str).unwrap_or("?")
 }
 
 /// The version that a scenario was recorded with; the default one where it names none.
@@ -129,6 +145,39 @@ impl Selection {
         Selection(parts.map(pair).collect())
     }
 
+    /// The selection of `KUBESTEP_CONFORMANCE_ONLY`.
+    ///
+    /// # Panics
+    /// A part of it names no scenario of these folders.
+    pub fn of_variable(folders: &[PathBuf]) -> Selection {
+        let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
+        if !selection.0.is_empty() {
+            let read = folders.iter().flat_map(|folder| read_folder(folder)).flatten();
+            let unmatched = selection.unmatched(&read.collect::<Vec<_>>());
+            let message = "KUBESTEP_CONFORMANCE_ONLY names no scenario with";
+            assert!(unmatched.is_empty(), "{message} {}", unmatched.join(", "));
+        }
+        selection
+    }
+
+    /// The parts that match no scenario.
+    fn unmatched(&self, categories: &[Category]) -> Vec<String> {
+        let matches = |(wanted, only): &&(String, Option<String>)| {
+            let mut found = categories.iter().filter(|category| category.name == *wanted);
+            found.any(|category| {
+                let only = only.as_deref();
+                only.is_none_or(|only| category.scenarios.iter().any(|one| name(one) == only))
+            })
+        };
+        let unmatched = self.0.iter().filter(|part| !matches(part));
+        unmatched
+            .map(|(category, only)| match only {
+                Some(only) => format!("{category}/{only}"),
+                None => category.clone(),
+            })
+            .collect()
+    }
+
     /// Whether any scenario of a category is selected.
     pub fn has_category(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|(category, _)| category == name)
@@ -154,6 +203,15 @@ mod tests {
         let some = Selection::new(Some("fit,taints/t-1"));
         assert!(some.has("fit", "anything") && some.has("taints", "t-1"));
         assert!(!some.has("taints", "t-2") && !some.has_category("images"));
+    }
+
+    #[test]
+    fn parts_of_a_selection_that_match_nothing_are_named() {
+        let scenarios = vec![serde_json::json!({"name": "t-1"})];
+        let taints = [Category { name: "taints".into(), scenarios }];
+        let unmatched = |text| Selection::new(Some(text)).unmatched(&taints);
+        assert!(unmatched("taints,taints/t-1").is_empty());
+        assert_eq!(unmatched("taints/t-2,typo,taints"), ["taints/t-2", "typo"]);
     }
 
     #[test]

@@ -99,14 +99,10 @@ pub fn compare(scenario: &Value, tie_break: TieBreak) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs one line and compares the answers of "why" with the results of its cycles. Gangs are
-/// excluded: one cycle schedules all their pods in sequence.
+/// Runs one line and compares the answers of "why" with the results of its cycles.
 pub fn explain(scenario: &Value) -> Result<(), String> {
     let features = gates(scenario)?;
     let scenario = Scenario::deserialize(scenario).map_err(|error| error.to_string())?;
-    if scenario.category == "gang" {
-        return Ok(());
-    }
     let mut run = Run::new(&scenario, features)?;
     for object in &scenario.objects {
         run.create(object)?;

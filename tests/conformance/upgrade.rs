@@ -31,10 +31,9 @@ type Outcomes = BTreeMap<String, Outcome>;
 
 #[test]
 fn an_upgrade_is_explained_as_recorded() {
-    let selection = Selection::new(std::env::var("KUBESTEP_CONFORMANCE_ONLY").ok().as_deref());
-    let further = corpus::further_folders(std::env::var_os("KUBESTEP_CONFORMANCE_DIR"));
+    let selection = Selection::of_variable(&corpus::all_folders());
     let (mut differing, mut pairs, mut failures) = (0, 0, Vec::new());
-    for root in std::iter::once(corpus::own_folder()).chain(further) {
+    for root in corpus::roots() {
         let folders = corpus::with_subfolders(&root).into_iter();
         let read = folders.flat_map(|folder| corpus::read_folder(&folder)).flatten();
         let versions = corpus::by_version(read.collect());

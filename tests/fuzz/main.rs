@@ -223,9 +223,9 @@ fn pod_index() {
 
 /// Whether the incrementally updated indexes equal those computed from all nodes.
 fn is_current(snapshot: &Snapshot) -> Result<(), String> {
-    let anew = PodIndex::of(snapshot.iter().map(|node| &**node));
-    if counts(snapshot.pods()) != counts(&anew) {
-        return Err(described(snapshot, &anew));
+    let rebuilt = PodIndex::of(snapshot.iter().map(|node| &**node));
+    if counts(snapshot.pods()) != counts(&rebuilt) {
+        return Err(described(snapshot, &rebuilt));
     }
     let with = |has: fn(&NodeInfo) -> bool| -> Vec<NodeId> {
         snapshot.iter().filter(|node| has(node)).map(|node| node.id).collect()
@@ -254,8 +254,8 @@ fn counts(index: &PodIndex) -> BTreeMap<String, BTreeMap<NodeId, u32>> {
     all.chain(with_affinity).chain(repelling).collect()
 }
 
-fn described(snapshot: &Snapshot, anew: &PodIndex) -> String {
-    format!("{:?} should be {:?}", counts(snapshot.pods()), counts(anew))
+fn described(snapshot: &Snapshot, rebuilt: &PodIndex) -> String {
+    format!("{:?} should be {:?}", counts(snapshot.pods()), counts(rebuilt))
 }
 
 #[test]

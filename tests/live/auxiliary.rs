@@ -43,16 +43,16 @@ fn a_workload_of_kueue_explains_its_gate_from_a_server_and_from_its_capture() {
     let kubeconfig = server.kubeconfig();
     let kubeconfig = kubeconfig.to_str().unwrap();
     let cause = "Kueue has not admitted its Workload w (queue team-a): no quota for cpu";
-    let told = kubestep(&["explain", "web", "--kubeconfig", kubeconfig]);
-    assert!(told.contains(cause), "{told}");
+    let reported = kubestep(&["explain", "web", "--kubeconfig", kubeconfig]);
+    assert!(reported.contains(cause), "{reported}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.json");
     let file = file.to_str().unwrap();
     kubestep(&["capture", "--kubeconfig", kubeconfig, "-o", file]);
     let text = std::fs::read_to_string(file).unwrap();
     assert!(text.contains("NodePool") && !text.contains("SECRET"), "{text}");
-    let told = kubestep(&["explain", "web", "-f", file]);
-    assert!(told.contains(cause), "{told}");
+    let reported = kubestep(&["explain", "web", "-f", file]);
+    assert!(reported.contains(cause), "{reported}");
     let redacted = kubestep(&["capture", "--kubeconfig", kubeconfig, "--redact", "-o", "-"]);
     assert!(!redacted.contains("team-a"), "{redacted}");
 }

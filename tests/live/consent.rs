@@ -84,8 +84,11 @@ fn where_nobody_can_be_asked_nothing_is_written() {
     let server = cluster();
     let mut refused = Running::start_on(&server.kubeconfig(), "");
     assert_eq!(refused.end(), Some(2));
-    let told = refused.output();
-    assert!(told.contains("there is no terminal to ask on whether to write to lab"), "{told}");
+    let reported = refused.output();
+    assert!(
+        reported.contains("there is no terminal to ask on whether to write to lab"),
+        "{reported}"
+    );
     assert!(writes(&server).is_empty());
 }
 

@@ -107,8 +107,8 @@ impl ControlPlane {
             .stdin(fs::File::open(file).unwrap())
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kubectl {line}: {told}");
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {line}: {reported}");
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -96,8 +96,8 @@ fn a_real_api_server_is_followed_captured_and_never_written_to() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().display().to_string();
     let live = kubestep(&plane, "admin", "run");
-    let (_, told, code) = kubestep(&plane, "admin", &format!("capture -o {path}"));
-    assert_eq!(code, Some(0), "{told}");
+    let (_, reported, code) = kubestep(&plane, "admin", &format!("capture -o {path}"));
+    assert_eq!(code, Some(0), "{reported}");
     let replayed = kubestep(&plane, "admin", &format!("run -f {path}"));
     assert_eq!((live.0, live.2), (replayed.0, replayed.2), "the capture decides the same");
 
@@ -113,9 +113,9 @@ fn a_real_api_server_is_followed_captured_and_never_written_to() {
 fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
     let plane = ControlPlane::start();
     plane.kubectl("apply -f -", &objects(2, 1));
-    let (output, told, code) = kubestep(&plane, "viewer", "run");
+    let (output, reported, code) = kubestep(&plane, "viewer", "run");
     assert_eq!((output.as_str(), code), ("", Some(4)));
-    assert!(told.contains("kubestep rbac"), "{told}");
+    assert!(reported.contains("kubestep rbac"), "{reported}");
     let (role, _, _) = kubestep(&plane, "viewer", "rbac");
     plane.kubectl("apply -f -", &role);
     plane.kubectl("create clusterrolebinding viewer --clusterrole=kubestep --user=viewer", "");
@@ -129,9 +129,9 @@ fn the_printed_role_is_enough_and_without_it_nothing_is_shown() {
     let lines =
         ["run".into(), format!("capture -o {snapshot}"), format!("record --for 2s -o {stream}")];
     for line in lines {
-        let (_, told, code) = kubestep(&plane, "viewer", &line);
-        assert_eq!(code, Some(0), "{line}: {told}");
-        assert!(!told.contains("cannot be read"), "{line}: {told}");
+        let (_, reported, code) = kubestep(&plane, "viewer", &line);
+        assert_eq!(code, Some(0), "{line}: {reported}");
+        assert!(!reported.contains("cannot be read"), "{line}: {reported}");
     }
     let verbs = plane.verbs_of("kubestep/");
     assert!(verbs.iter().all(|verb| ["get", "list", "watch"].contains(&&**verb)), "{verbs:?}");

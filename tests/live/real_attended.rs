@@ -54,9 +54,9 @@ fn real_a_pod_is_allowed_and_one_rejected_by_hand() {
     let bad = get_pod(&plane, "bad");
     assert_eq!(bad["spec"]["nodeName"], Value::Null);
     // The message of a pod rejected at Permit counts only the selected node.
-    let told = condition(&bad);
-    assert_eq!(told["reason"], "Unschedulable");
-    assert_eq!(told["message"], "0/1 nodes are available: 1 not today.");
+    let reported = condition(&bad);
+    assert_eq!(reported["reason"], "Unschedulable");
+    assert_eq!(reported["message"], "0/1 nodes are available: 1 not today.");
     let events = || get(&plane, "/apis/events.k8s.io/v1/namespaces/default/events");
     let has = |name: &str, reason: &str| {
         let events = events()["items"].as_array().unwrap().clone();

@@ -129,11 +129,11 @@ fn real_the_printed_role_is_enough_to_schedule() {
     let scheduler = Running::start_on(&plane.kubeconfig("viewer"), FAST);
     let has_node = || get_pod(&plane, "small")["spec"]["nodeName"] == "node-0";
     until("the pod is bound", has_node);
-    let told = || {
+    let reported = || {
         let events = get(&plane, "/apis/events.k8s.io/v1/namespaces/default/events");
         events["items"].as_array().unwrap().iter().any(|it| it["reason"] == "FailedScheduling")
     };
-    until("the other is told why", told);
+    until("the other is reported why", reported);
     assert!(!scheduler.output().contains("forbidden"), "{}", scheduler.output());
     let refused = plane.audited().into_iter().filter(|it| it.code == 403);
     let refused: Vec<_> = refused.filter(|it| it.agent.starts_with("kubestep/")).collect();

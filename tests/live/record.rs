@@ -58,10 +58,10 @@ fn interrupt(mut child: Child) -> String {
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let status = child.wait().unwrap();
-    let mut told = String::new();
-    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut told).unwrap();
-    assert!(status.success(), "{told}");
-    told
+    let mut reported = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut reported).unwrap();
+    assert!(status.success(), "{reported}");
+    reported
 }
 
 fn change(server: &Arc<StandIn>) {
@@ -84,8 +84,8 @@ fn a_recording_is_what_the_server_had() {
         // The recording is still running: the file is flushed every second.
         let before = wait(&output, |input| contents(input) == server.contents());
         assert!(before.warnings.iter().any(|text| text.contains("is truncated")));
-        let told = interrupt(child);
-        assert!(told.contains("4 changes, 1 decision of the scheduler in"), "{told}");
+        let reported = interrupt(child);
+        assert!(reported.contains("4 changes, 1 decision of the scheduler in"), "{reported}");
         let after = wait(&output, |input| contents(input) == server.contents());
         assert!(!after.warnings.iter().any(|text| text.contains("was cut off")));
         assert!(!server.requests().iter().any(|request| !request.starts_with("GET ")));

@@ -13,7 +13,7 @@ use crate::control_plane::ControlPlane;
 /// A running scheduler. It is killed when the test ends.
 pub struct Running {
     child: Child,
-    told: Arc<Mutex<String>>,
+    reported: Arc<Mutex<String>>,
     listener: Option<JoinHandle<()>>,
 }
 
@@ -34,20 +34,20 @@ impl Running {
     pub fn of(mut command: Command) -> Running {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let told = Arc::new(Mutex::new(String::new()));
-        let (mut from, to) = (child.stderr.take().unwrap(), told.clone());
+        let reported = Arc::new(Mutex::new(String::new()));
+        let (mut from, to) = (child.stderr.take().unwrap(), reported.clone());
         let listener = std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read @ 1..) = from.read(&mut buffer) {
                 to.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..read]));
             }
         });
-        Running { child, told, listener: Some(listener) }
+        Running { child, reported, listener: Some(listener) }
     }
 
     /// Its output so far.
     pub fn output(&self) -> String {
-        self.told.lock().unwrap().clone()
+        self.reported.lock().unwrap().clone()
     }
 
     /// Waits until its output contains the text.

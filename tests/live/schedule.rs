@@ -381,9 +381,9 @@ fn credentials_that_are_not_accepted_are_an_error_at_once() {
     server.misbehave(|faults| faults.token = Some("another".into()));
     let mut scheduler = Running::start_on(&server.kubeconfig(), "--yes-write --secure-port 0");
     assert_eq!(scheduler.end(), Some(4));
-    let told = scheduler.output();
-    assert!(told.contains("the credentials are not accepted"), "{told}");
-    assert!(!told.contains("waiting"), "{told}");
+    let reported = scheduler.output();
+    assert!(reported.contains("the credentials are not accepted"), "{reported}");
+    assert!(!reported.contains("waiting"), "{reported}");
 }
 
 #[test]

@@ -47,13 +47,13 @@ fn kubestep(server: &StandIn, words: &str) -> String {
 fn a_lease_that_nobody_renews_is_the_first_line_of_explain() {
     // The stand-in says that it is midnight.
     let server = server("2025-12-31T23:51:00.000000Z");
-    let told = kubestep(&server, "explain web");
-    let first = told.lines().next().unwrap();
+    let reported = kubestep(&server, "explain web");
+    let first = reported.lines().next().unwrap();
     assert!(
         first.starts_with(
             "no scheduler runs: cp-1_1 holds the lease kube-system/kube-scheduler and renewed it 9m ago"
         ),
-        "{told}"
+        "{reported}"
     );
     let json: Value = serde_json::from_str(&kubestep(&server, "explain web -o json")).unwrap();
     assert_eq!(json["problems"][0]["kind"], "noScheduler");
@@ -61,13 +61,13 @@ fn a_lease_that_nobody_renews_is_the_first_line_of_explain() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c.json");
     kubestep(&server, &format!("capture -o {}", file.display()));
-    let told = Command::new(env!("CARGO_BIN_EXE_kubestep"))
+    let reported = Command::new(env!("CARGO_BIN_EXE_kubestep"))
         .args(["explain", "web", "-f"])
         .arg(&file)
         .output()
         .unwrap();
-    let told = String::from_utf8(told.stdout).unwrap();
-    assert!(told.starts_with("no scheduler runs: cp-1_1 holds the lease"), "{told}");
+    let reported = String::from_utf8(reported.stdout).unwrap();
+    assert!(reported.starts_with("no scheduler runs: cp-1_1 holds the lease"), "{reported}");
     let redacted = kubestep(&server, "capture --redact -o -");
     assert!(!redacted.contains("cp-1_1"));
 }
@@ -75,8 +75,8 @@ fn a_lease_that_nobody_renews_is_the_first_line_of_explain() {
 #[test]
 fn a_lease_that_is_renewed_is_no_cause() {
     let server = server("2999-01-01T00:00:00.000000Z");
-    let told = kubestep(&server, "explain web");
-    assert!(told.starts_with("default/web "), "{told}");
+    let reported = kubestep(&server, "explain web");
+    assert!(reported.starts_with("default/web "), "{reported}");
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn real_a_lease_that_nobody_renews_is_the_first_line_of_explain() {
     drop(scheduler);
     create(&plane, vec![pod("second", "1")]);
     std::thread::sleep(Duration::from_secs(6));
-    let told = explain();
-    assert!(told.starts_with("no scheduler runs: "), "{told}");
+    let reported = explain();
+    assert!(reported.starts_with("no scheduler runs: "), "{reported}");
     assert!(
-        told.lines().next().unwrap().contains("the lease kube-system/kube-scheduler"),
-        "{told}"
+        reported.lines().next().unwrap().contains("the lease kube-system/kube-scheduler"),
+        "{reported}"
     );
 }

@@ -347,8 +347,8 @@ impl StandIn {
         let whole = Duration::from_secs(seconds.unwrap_or(1));
         let until = Instant::now() + if faulty { whole.mul_f32(0.06) } else { whole };
         loop {
-            let (news, end) = self.news(&request.path, &mut at, until);
-            for line in news {
+            let (lines, end) = self.updates(&request.path, &mut at, until);
+            for line in lines {
                 if !faulty {
                     chunk(writer, line.as_bytes())?;
                     continue;
@@ -375,7 +375,7 @@ impl StandIn {
     }
 
     /// The events after `at`, and whether the watch is over.
-    fn news(&self, path: &str, at: &mut u64, until: Instant) -> (Vec<String>, bool) {
+    fn updates(&self, path: &str, at: &mut u64, until: Instant) -> (Vec<String>, bool) {
         let line =
             |what: &str, object: &Value| format!("{}\n", json!({"type": what, "object": object}));
         let mut state = self.state.lock().unwrap();
@@ -384,8 +384,8 @@ impl StandIn {
                 return (Vec::new(), true);
             }
             if *at < state.compacted {
-                let gone = status(410, "too old resource version").1;
-                return (vec![line("ERROR", &gone)], true);
+                let deleted = status(410, "too old resource version").1;
+                return (vec![line("ERROR", &deleted)], true);
             }
             let new = state.log.iter().filter(|(v, p, _, _)| v > at && p == path);
             let new: Vec<String> = new.map(|(_, _, what, object)| line(what, object)).collect();

@@ -41,16 +41,17 @@ fn printed_by(server: &StandIn, words: &str) -> (String, String) {
 }
 
 fn version(server: &StandIn, words: &str) -> Value {
-    let (told, errors) = printed_by(server, words);
-    let report: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{told}{errors}"));
+    let (reported, errors) = printed_by(server, words);
+    let report: Value =
+        serde_json::from_str(&reported).unwrap_or_else(|_| panic!("{reported}{errors}"));
     report["kubeVersion"].clone()
 }
 
 #[test]
 fn the_version_of_the_server_decides() {
     let server = cluster();
-    let (told, notices) = printed_by(&server, "run");
-    assert!(told.contains(OLD) && told.contains("kube-scheduler 1.33"), "{told}");
+    let (reported, notices) = printed_by(&server, "run");
+    assert!(reported.contains(OLD) && reported.contains("kube-scheduler 1.33"), "{reported}");
     assert!(notices.contains("the version of the cluster (v1.33.5-gke.1080000)"), "{notices}");
     assert_eq!(version(&server, "run -o json"), "1.33");
     assert_eq!(version(&server, "run -o json --kube-version 1.35"), "1.35");
@@ -211,7 +212,7 @@ fn a_shape_that_is_not_known_leaves_only_its_object_out() {
     let unknown = json!({"spec": {"disruptionMode": ["later"]}});
     server.put_in(Kind::PodGroup, "v1alpha3", "g", unknown);
     let line = "run --kube-version 1.36 --feature-gates GenericWorkload=true";
-    let (told, notices) = printed_by(&server, line);
-    assert!(told.contains("untolerated taint(s)"), "{told}{notices}");
+    let (reported, notices) = printed_by(&server, line);
+    assert!(reported.contains("untolerated taint(s)"), "{reported}{notices}");
     assert!(notices.contains("disruptionMode"), "{notices}");
 }

@@ -175,10 +175,10 @@ mod tests {
     fn a_pod_that_is_not_tried_says_why() {
         let mut gated = half_a_core();
         gated["schedulingGates"] = json!([{"name": "wait"}]);
-        let told = |spec| capacity(&world(1), &workload(spec), 0, 100).stopped.unwrap().message;
-        assert_eq!(told(gated), "waiting for scheduling gates: [wait]");
+        let reported = |spec| capacity(&world(1), &workload(spec), 0, 100).stopped.unwrap().message;
+        assert_eq!(reported(gated), "waiting for scheduling gates: [wait]");
         let mut other = half_a_core();
         other["schedulerName"] = json!("other");
-        assert_eq!(told(other), "it is not tried: no profile serves its scheduler name");
+        assert_eq!(reported(other), "it is not tried: no profile serves its scheduler name");
     }
 }

@@ -162,9 +162,9 @@ impl Checkpoints {
     fn thin(&mut self) {
         while self.kept.len() > FEWEST && self.bytes() > self.budget {
             let Some(at) = self.least_missed() else { return };
-            let gone = self.kept.remove(at);
+            let removed = self.kept.remove(at);
             if let Some(next) = self.kept.get_mut(at) {
-                next.work += gone.work;
+                next.work += removed.work;
             }
         }
     }

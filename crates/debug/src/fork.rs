@@ -61,7 +61,7 @@ pub struct Branches {
     branches: Vec<Branch>,
     current: usize,
     /// The dropped branches, whose names are not used again, and how many of them were reported.
-    given_up: Vec<DroppedBranch>,
+    dropped: Vec<DroppedBranch>,
     shown_so_far: usize,
 }
 
@@ -124,7 +124,7 @@ impl Default for Branches {
             session: None,
             undone: Vec::new(),
         };
-        Branches { branches: vec![root], current: 0, given_up: Vec::new(), shown_so_far: 0 }
+        Branches { branches: vec![root], current: 0, dropped: Vec::new(), shown_so_far: 0 }
     }
 }
 
@@ -231,9 +231,9 @@ impl Branches {
 
     /// The branches that were dropped since the last call, because there were too many or they
     /// took too much memory.
-    pub fn take_given_up(&mut self) -> &[DroppedBranch] {
-        let shown_so_far = std::mem::replace(&mut self.shown_so_far, self.given_up.len());
-        self.given_up.get(shown_so_far..).unwrap_or_default()
+    pub fn take_dropped(&mut self) -> &[DroppedBranch] {
+        let shown_so_far = std::mem::replace(&mut self.shown_so_far, self.dropped.len());
+        self.dropped.get(shown_so_far..).unwrap_or_default()
     }
 
     /// Drops the oldest branches while there are too many; one with a name from the user only if
@@ -262,24 +262,25 @@ impl Branches {
     }
 
     fn give_up(&mut self, at: usize, reason: DropReason) {
-        let gone = self.branches.remove(at);
+        let removed = self.branches.remove(at);
         for branch in &mut self.branches {
             match branch.parent {
                 Some(parent) if parent == at => {
-                    branch.parent = gone.parent;
-                    branch.shared = branch.shared.min(gone.shared);
+                    branch.parent = removed.parent;
+                    branch.shared = branch.shared.min(removed.shared);
                 }
                 Some(parent) if parent > at => branch.parent = Some(parent - 1),
                 _ => {}
             }
         }
         self.current -= usize::from(self.current > at);
-        self.given_up.push(DroppedBranch { name: gone.name, reason });
+        self.dropped.push(DroppedBranch { name: removed.name, reason });
     }
 
     fn free_name(&self, stem: &str) -> String {
         let there = |name: &str| self.branches.iter().any(|branch| branch.name == name);
-        let taken = |name: &str| there(name) || self.given_up.iter().any(|gone| gone.name == name);
+        let taken =
+            |name: &str| there(name) || self.dropped.iter().any(|branch| branch.name == name);
         let mut names = (1..).map(|number| format!("{stem}-{number}"));
         names.find(|name| !taken(name)).unwrap_or_default()
     }

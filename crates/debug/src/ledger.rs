@@ -191,7 +191,7 @@ mod tests {
         ledger.forget(8);
         assert_eq!((cpu(&ledger, 8), cpu(&ledger, 9), ledger.count()), (Some(1), None, 2));
         ledger.forget(9);
-        assert_eq!(ledger.count(), 0, "the node is gone");
+        assert_eq!(ledger.count(), 0, "the node is deleted");
     }
 
     #[test]

@@ -252,7 +252,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::apply`].
-    pub fn apply_beside(&mut self, input: Input) -> Result<bool, EditError> {
+    pub fn apply_in_background(&mut self, input: Input) -> Result<bool, EditError> {
         let goes_along = self.is_at_newest() && self.position == Position::START;
         let place = (self.stop, self.position);
         let done = self.apply(input)?;

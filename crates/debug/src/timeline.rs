@@ -151,8 +151,8 @@ impl Timeline {
     /// Drops the steps up to and including `step`: the log begins with the state after it. Returns
     /// the first entry that is left; all before it are dropped.
     pub(super) fn forget(&mut self, step: usize) -> EntryId {
-        let gone = self.steps.forget(step).map(|step| step.bytes()).sum::<usize>();
-        self.bytes -= gone;
+        let dropped = self.steps.forget(step).map(|step| step.bytes()).sum::<usize>();
+        self.bytes -= dropped;
         let last = self.last_stop_of(step);
         self.stops.forget(last);
         let mut end = 0;

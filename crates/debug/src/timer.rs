@@ -2,6 +2,7 @@
 
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::queue::SchedulingQueue;
@@ -32,7 +33,7 @@ pub struct Timer {
     pub kind: TimerKind,
     /// The pod it is about.
     pub pod: NamespacedName,
-    /// How many other pods have such a timer at the same moment.
+    /// Number of other pods that have such a timer at the same moment.
     pub others: usize,
 }
 
@@ -41,15 +42,14 @@ impl Timer {
     pub fn describe(&self) -> String {
         let pod = match self.others {
             0 => self.pod.to_string(),
-            1 => format!("{} and 1 other", self.pod),
-            n => format!("{} and {n} others", self.pod),
+            others => format!("{} and {}", self.pod, count(others, "more pod")),
         };
         match self.kind {
             TimerKind::Backoff => format!("the backoff of {pod} ends"),
             TimerKind::Flush => format!("flush requeues {pod}"),
             TimerKind::Permit(plugin) => format!("{plugin} rejects {pod} at Permit, on timeout"),
             TimerKind::PreBind(plugin) => format!("{plugin} checks {pod} again in PreBind"),
-            TimerKind::Eviction => format!("the eviction of {pod} is tried again"),
+            TimerKind::Eviction => format!("the eviction of {pod} is retried"),
             TimerKind::Available => format!("{pod} becomes available (minReadySeconds)"),
         }
     }

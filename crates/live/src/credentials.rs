@@ -162,13 +162,13 @@ mod tests {
         };
         let error = AuthError::AuthExecRun { cmd: "A=\"KEY\" aws".into(), out: Box::new(out) };
         let error = kube::Error::Service(Box::new(error));
-        let told = |verbose| {
+        let reported = |verbose| {
             let plugin = Plugin { name: Some("aws".into()), verbose };
             plugin.problem(&error).unwrap()
         };
         let quiet = "the credential plugin \"aws\" failed (exit status: 3); -v shows what it wrote \
                      to standard error";
-        assert_eq!(told(false), quiet);
-        assert_eq!(told(true), "the credential plugin \"aws\" failed (exit status: 3): reason");
+        assert_eq!(reported(false), quiet);
+        assert_eq!(reported(true), "the credential plugin \"aws\" failed (exit status: 3): reason");
     }
 }

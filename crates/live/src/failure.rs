@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn sorted_by_what_to_do() {
-        let gone = r#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#;
-        assert_eq!(failure(410, gone), RequestFailure::Expired("too old".into()));
-        assert_eq!(RequestFailure::of_event(gone), RequestFailure::Expired("too old".into()));
+        let expired = r#"{"kind":"Status","message":"too old","reason":"Expired","code":410}"#;
+        assert_eq!(failure(410, expired), RequestFailure::Expired("too old".into()));
+        assert_eq!(RequestFailure::of_event(expired), RequestFailure::Expired("too old".into()));
         let ahead = r#"{"message":"Too large resource version: 9, current: 3","code":504}"#;
         assert!(matches!(failure(504, ahead), RequestFailure::Expired(_)));
         assert!(matches!(failure(504, "{}"), RequestFailure::Server { code: 504, .. }));

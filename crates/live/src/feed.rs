@@ -101,7 +101,7 @@ impl Feed {
                     let link = Arc::new(link);
                     let watchers = watchers(&snapshot, &sender, pace);
                     // The receiver is dropped if the program ends now.
-                    let _told = opened.send(Ok((snapshot, link.clone())));
+                    let _sent = opened.send(Ok((snapshot, link.clone())));
                     let followed = watchers.into_iter().map(|watcher| watcher.run(&link));
                     tokio::select! {
                         _ = join_all(followed) => {}
@@ -329,16 +329,17 @@ mod tests {
         let web: Object = pod("web").into();
         let key = NamespacedName::of(&web);
         let bound: Object = pod("web").on("n").into();
-        let gone = FeedEvent::Delta(Delta::Delete { kind: Kind::Pod, key });
+        let deletion = FeedEvent::Delta(Delta::Delete { kind: Kind::Pod, key });
         let notice = |text: &str| FeedEvent::Notice(Notice { serious: true, text: text.into() });
         let node = || put(node("n").into());
         let (first, again) = (put(web), put(bound));
-        let events = [notice("a"), first.clone(), node(), gone.clone(), notice("a"), again.clone()];
+        let events =
+            [notice("a"), first.clone(), node(), deletion.clone(), notice("a"), again.clone()];
         let left = newest(events.into(), |_, _| true);
         assert_eq!(left, [node(), notice("a"), again]);
-        let left = newest([first.clone(), node(), gone.clone()].into(), |_, name| name == key);
-        assert_eq!(left, [node(), gone.clone()]);
+        let left = newest([first.clone(), node(), deletion.clone()].into(), |_, name| name == key);
+        assert_eq!(left, [node(), deletion.clone()]);
         // Neither its creation nor its deletion concerns a reader that does not know it.
-        assert_eq!(newest([first, node(), gone].into(), |_, _| false), [node()]);
+        assert_eq!(newest([first, node(), deletion].into(), |_, _| false), [node()]);
     }
 }

@@ -156,13 +156,13 @@ impl Following {
             self.look_at_schedulers(session, now);
             self.look_at_auxiliary(session);
         } else {
-            self.stand_by(session);
+            self.compact_queue(session);
         }
     }
 
     /// While nothing is applied, because it is frozen or another branch than `original` is shown:
     /// keeps the queue from growing without limit. Returns when to call it next.
-    pub fn stand_by(&mut self, original: &Session) -> Duration {
+    pub fn compact_queue(&mut self, original: &Session) -> Duration {
         self.feed.keep_newest(|kind, key| self.shadow.knows(original, kind, key));
         CHECK
     }
@@ -184,7 +184,8 @@ impl Following {
         let schedulers = Schedulers::new(leases, &self.reports, now);
         if !schedulers.reports_equal(session.world().schedulers()) {
             // This cannot fail.
-            let _ = session.apply_beside(Input::Change(Arc::new(SchedulersChange(schedulers))));
+            let _ =
+                session.apply_in_background(Input::Change(Arc::new(SchedulersChange(schedulers))));
         }
     }
 
@@ -196,7 +197,7 @@ impl Following {
         let world = session.world();
         if new.provisioning != **world.provisioning() || new.controllers != **world.controllers() {
             // This cannot fail.
-            let _ = session.apply_beside(Input::Change(Arc::new(AuxiliaryChange(new))));
+            let _ = session.apply_in_background(Input::Change(Arc::new(AuxiliaryChange(new))));
         }
     }
 

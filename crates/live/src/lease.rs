@@ -66,7 +66,7 @@ impl Election {
             match Link::new(target).await {
                 Ok(link) => {
                     // The receiver is dropped if the program ends now.
-                    let _told = opened.send(Ok(()));
+                    let _sent = opened.send(Ok(()));
                     LeaseContender::new(link, settings).campaign(&leads, stopped, &gate).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),

@@ -41,13 +41,13 @@ impl ReplayedDecision {
     }
 }
 
-/// Replays `changes` up to `until` on a session that holds the lists. `tell` receives the number of
+/// Replays `changes` up to `until` on a session that holds the lists. `report` receives the number of
 /// changes applied.
 pub fn replay(
     session: &mut Session,
     changes: &[RecordedChange],
     until: Time,
-    mut tell: impl FnMut(usize),
+    mut report: impl FnMut(usize),
 ) -> Vec<ReplayedDecision> {
     let mut shadow = Shadow::remembering_all();
     let mut now = session.world().now();
@@ -59,7 +59,7 @@ pub fn replay(
         now = now.max(change.at);
         pass(&mut shadow, session, now);
         shadow.take(session, vec![delta(change)], now);
-        tell(at + 1);
+        report(at + 1);
     }
     pass(&mut shadow, session, now.max(until));
     let decisions = shadow.decisions().iter().cloned().enumerate();

@@ -317,7 +317,7 @@ impl Shadow {
     /// Runs one cycle; `false` if no pod can be popped.
     fn cycle(&mut self, session: &mut Session) -> bool {
         self.flush(session);
-        let ran = session.apply_beside(Input::Cycle) == Ok(true);
+        let ran = session.apply_in_background(Input::Cycle) == Ok(true);
         let uid = session.history().last_cycle().map(|record| record.uid).unwrap_or_default();
         self.note_writes(session, uid);
         ran
@@ -335,7 +335,7 @@ impl Shadow {
         self.touched.clear();
         let updates = ClusterUpdates { now: self.now, updates: std::mem::take(&mut self.updates) };
         // Applying updates cannot fail.
-        let _done = session.apply_beside(Input::Change(Arc::new(updates)));
+        let _done = session.apply_in_background(Input::Change(Arc::new(updates)));
         self.note_writes(session, Symbol::EMPTY);
     }
 

@@ -46,9 +46,9 @@ mod tests {
     #[test]
     fn the_first_difference_is_reported() {
         assert_eq!(difference("a\nb\n", "a\nb\n"), None);
-        let told = |text| difference("a\nb\n", text).unwrap();
-        assert_eq!(told("a\nc\n"), r#"Line 2: "c", expected "b""#);
-        assert_eq!(told("a\n"), r#"Line 2: "the end", expected "b""#);
+        let reported = |text| difference("a\nb\n", text).unwrap();
+        assert_eq!(reported("a\nc\n"), r#"Line 2: "c", expected "b""#);
+        assert_eq!(reported("a\n"), r#"Line 2: "the end", expected "b""#);
         assert!(difference("a", "a\n").is_some());
     }
 }

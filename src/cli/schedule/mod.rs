@@ -108,7 +108,7 @@ pub(super) struct Schedule {
     #[command(flatten)]
     ports: Ports,
     #[command(flatten)]
-    attendance: ScreenMode,
+    screen: ScreenMode,
 }
 
 /// How long the API server's version is waited for.
@@ -121,7 +121,7 @@ impl Subcommand for Schedule {
         if let Some(path) = &self.write_config_to {
             return self.write_config(path);
         }
-        if self.attendance.tui {
+        if self.screen.tui {
             open::require_screen()?;
         }
         let (target, log) = (self.target()?, Log::new(self.verbosity));
@@ -151,7 +151,7 @@ impl Subcommand for Schedule {
         let Some((mut snapshot, feed)) = opened else { return ended(SchedulingEnd::Stopped, &log) };
         require_reading(&snapshot)?;
         let mut built = self.world(&mut snapshot, feed.link().name())?;
-        if self.attendance.tui {
+        if self.screen.tui {
             built.notices.extend(unserved);
         }
         let schedulable = Schedulable { target, built, feed, election, watched, ending };
@@ -195,7 +195,7 @@ impl Schedule {
         if let Some(extenders) = built.world.api().extenders() {
             writer.bind_through(extenders.clone());
         }
-        if !self.attendance.tui {
+        if !self.screen.tui {
             built.notices.iter().for_each(|notice| log.line(1, notice));
         }
         let election = election
@@ -204,10 +204,9 @@ impl Schedule {
             .map_err(cluster::explained)?;
         let context = feed.link().name().to_owned();
         let wire = Wire::new(feed, writer, election);
-        if self.attendance.tui && !ending.has_come() {
-            let beside =
-                SchedulingScreen { context, dry_run: self.dry_run, notices: built.notices };
-            return self.attendance.run(built.world, wire, watched, beside);
+        if self.screen.tui && !ending.has_come() {
+            let start = SchedulingScreen { context, dry_run: self.dry_run, notices: built.notices };
+            return self.screen.run(built.world, wire, watched, start);
         }
         ended(run(built.world, wire, watched, log.clone(), &ending)?, log)
     }

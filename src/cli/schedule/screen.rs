@@ -49,10 +49,10 @@ impl ScreenMode {
         mut world: World,
         wire: Wire,
         mut watched: Observability,
-        beside: SchedulingScreen,
+        start: SchedulingScreen,
     ) -> Result<Exit> {
-        let SchedulingScreen { context, dry_run, notices } = beside;
-        let how = if dry_run { "trying in" } else { "scheduling in" };
+        let SchedulingScreen { context, dry_run, notices } = start;
+        let how = if dry_run { "dry run in" } else { "scheduling in" };
         let name = format!("{how} {context}");
         // Only the session that acts lets extenders bind; its copies only call them.
         let extenders = world.api().extenders().cloned();
@@ -63,11 +63,11 @@ impl ScreenMode {
         let mut session = Session::new(world);
         session.set_history_memory(self.memory.bytes());
         session.act(extenders);
-        let tell: Reporter = Box::new(move |world, report| watched.see(world, &report));
-        let attended =
-            InteractiveScheduler::new(Box::new(wire), &session, (context, dry_run), tell);
+        let report: Reporter = Box::new(move |world, report| watched.see(world, &report));
+        let scheduler =
+            InteractiveScheduler::new(Box::new(wire), &session, (context, dry_run), report);
         let opened = open::OpenedSession { session, name, notices };
-        let data_source = DataSource::Scheduling(Box::new(attended));
+        let data_source = DataSource::Scheduling(Box::new(scheduler));
         let (code, left) = open::screen(opened, &self.screen, data_source)?;
         if !left.unsent.is_empty() {
             kubestep_output::line(format!("held and not written: {}", left.unsent));

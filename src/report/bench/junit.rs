@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{BenchReport, WorkloadOutcome, WorkloadVerdict, missed_words, text};
+use super::{BenchReport, WorkloadOutcome, WorkloadVerdict, describe_missed, text};
 use crate::report::run::junit::escape;
 
 /// The workloads as one test suite.
@@ -29,7 +29,7 @@ fn case(outcome: &WorkloadOutcome<'_>, xml: &mut String) {
             let _ = writeln!(xml, "      <error message=\"{}\"/>", escape(problem));
         }
         for check in side.missed() {
-            let message = escape(&missed_words(check));
+            let message = escape(&describe_missed(check));
             let _ = writeln!(xml, "      <failure type=\"threshold\" message=\"{message}\"/>");
         }
     }

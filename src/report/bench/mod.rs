@@ -112,7 +112,7 @@ impl BenchReport<'_> {
 }
 
 /// `expected SchedulingThroughput Average above 270, measured 123`.
-pub fn missed_words(check: &ThresholdCheck) -> String {
+pub fn describe_missed(check: &ThresholdCheck) -> String {
     let side = if check.selector.expect_lower { "below" } else { "above" };
     let measured = match check.value {
         Some(value) => format!("measured {}", text::number(value)),

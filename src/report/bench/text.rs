@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::{
-    BenchReport, ChosenWorkload, ConfiguredResult, WorkloadOutcome, WorkloadVerdict, missed_words,
+    BenchReport, ChosenWorkload, ConfiguredResult, WorkloadOutcome, WorkloadVerdict,
+    describe_missed,
 };
 use kubestep_api::words::count;
 use kubestep_bench::measure::{Figure, Figures};
@@ -108,7 +109,7 @@ fn details(outcome: &WorkloadOutcome<'_>, plugins: bool) -> String {
     let mut text = String::new();
     for side in &outcome.sides {
         let mut lines: Vec<String> = side.result.as_ref().err().cloned().into_iter().collect();
-        lines.extend(side.missed().map(missed_words));
+        lines.extend(side.missed().map(describe_missed));
         lines.extend(side.notices.iter().map(|notice| format!("note: {notice}")));
         if plugins {
             lines.extend(side.measured().iter().flat_map(plugin_lines));

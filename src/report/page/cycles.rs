@@ -5,6 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::ReportPage;
+use crate::report::lines_shown;
 use crate::report::verdict::{explain, of_plugin};
 use crate::report::verdict_groups::{VerdictGroup, groups_of};
 use kubestep_api::words::{count, span};
@@ -114,6 +115,7 @@ fn verdicts(cycle: &CycleRecord) -> Markup {
     let (unknown, quiet): (Vec<usize>, Vec<usize>) = quiet.partition(is_unknown);
     let (skipped, passed): (Vec<usize>, Vec<usize>) = quiet.into_iter().partition(is_skipped);
     let groups = if shown.is_empty() { Vec::new() } else { groups_of(cycle, &shown) };
+    let rows = lines_shown(groups.len(), GROUPS);
     html! {
         @if !groups.is_empty() {
             h3 { "Filter" }
@@ -121,9 +123,9 @@ fn verdicts(cycle: &CycleRecord) -> Markup {
                 thead { tr {
                     th { "nodes" } th { "" } @for at in &shown { th { (plugins[*at].plugin) } }
                 } }
-                @for group in groups.iter().take(GROUPS) { (group_row(cycle, &shown, group)) }
+                @for group in groups.iter().take(rows) { (group_row(cycle, &shown, group)) }
             } }
-            @if let more @ 1.. = groups.len().saturating_sub(GROUPS) {
+            @if let more @ 1.. = groups.len() - rows {
                 p.dim { "and " (count(more, "more row")) }
             }
         }
@@ -197,6 +199,7 @@ fn scores(cycle: &CycleRecord) -> Markup {
     let columns: Vec<_> = cycle.score.columns().collect();
     let mut ranking: Vec<(usize, i64)> = cycle.score.totals.iter().enumerate().collect();
     ranking.sort_by_key(|(at, total)| (std::cmp::Reverse(*total), *at));
+    let rows = lines_shown(ranking.len(), RANKED);
     let best = ranking.first().map_or(1, |(_, total)| (*total).max(1));
     let name = |at: usize| cycle.feasible.get(at).map(|node| cycle.nodes.name(*node));
     html! {
@@ -207,7 +210,7 @@ fn scores(cycle: &CycleRecord) -> Markup {
                     th { "node" } th { "total" }
                     @for column in &columns { th.num { (column.plugin) " ×" (column.weight) } }
                 } }
-                @for (at, total) in ranking.iter().copied().take(RANKED) {
+                @for (at, total) in ranking.iter().copied().take(rows) {
                     @let node = name(at).unwrap_or_default();
                     tr.chosen[cycle.node == Some(node)] {
                         td.total { (node) @if cycle.node == Some(node) { " ★" } }
@@ -225,7 +228,7 @@ fn scores(cycle: &CycleRecord) -> Markup {
                     }
                 }
             } }
-            @if let more @ 1.. = ranking.len().saturating_sub(RANKED) {
+            @if let more @ 1.. = ranking.len() - rows {
                 p.dim { "and " (count(more, "more node")) }
             }
         }

@@ -127,7 +127,7 @@ impl ReportPage {
         html! {
             p.queues {
                 @for (queue, pods) in lengths.into_iter().filter(|(_, pods)| *pods > 0) {
-                    span.(queue_class(queue)) { (pods) " " (queue_words(queue)) }
+                    span.(queue_class(queue)) { (pods) " " (describe_queue(queue)) }
                 }
             }
         }
@@ -135,7 +135,7 @@ impl ReportPage {
 }
 
 /// A queue in words.
-fn queue_words(queue: QueueName) -> &'static str {
+fn describe_queue(queue: QueueName) -> &'static str {
     match queue {
         QueueName::None => "in no queue",
         queue => queue.as_str(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use maud::{Markup, html};
 
-use super::{ExplainedPod, ReportPage, queue_class, queue_words};
+use super::{ExplainedPod, ReportPage, describe_queue, queue_class};
 use crate::report::outcome::Pending;
 use crate::report::outline::{Outline, Tone};
 use kubestep_debug::message::brief;
@@ -23,7 +23,7 @@ pub(super) fn pending(page: &ReportPage) -> Markup {
                 details.entry open[page.run.pending.len() == 1] {
                     summary {
                         b { (pod.pod) } " "
-                        span.tag.(queue_class(pod.place)) { (queue_words(pod.place)) }
+                        span.tag.(queue_class(pod.place)) { (describe_queue(pod.place)) }
                         span.said { (cause(pod, explained(pod))) }
                     }
                     @match explained(pod) {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{RunReport, conditions};
-use crate::report::disruption::blocked_words;
+use crate::report::disruption::describe_blocked;
 use crate::report::junit_version;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::certainty::Certainty;
@@ -60,7 +60,7 @@ fn disruptions(report: &RunReport) -> Vec<Disruption> {
     let Some(disruption) = &report.disruption else { return Vec::new() };
     let drained = disruption.drained.iter().map(|drained| {
         let blocked = disruption.blocked.iter().filter(|blocked| blocked.node == drained.node);
-        let lines: Vec<String> = blocked.map(blocked_words).collect();
+        let lines: Vec<String> = blocked.map(describe_blocked).collect();
         let waits = || format!("node {} waits for the drains before it", drained.node);
         let why = || if lines.is_empty() { waits() } else { lines.join("\n") };
         let failure = drained.done.is_none().then(why);

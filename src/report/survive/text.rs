@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{LostDomain, SurviveReport, UnplacedPod};
 use crate::report::cut::ended_after;
-use crate::report::disruption::violation_words;
+use crate::report::disruption::describe_violation;
 use kubestep_api::words::count;
 
 /// A table of the domains; then for each that is not survived the pods without a node, and why.
@@ -63,8 +63,8 @@ fn table(report: &SurviveReport) -> String {
             domain.unplaced.len(),
             domain.not_recreated().count(),
         ];
-        let [nodes, lost, placed, unplaced, gone] = numbers.map(|number| number.to_string());
-        [domain.value.to_string(), nodes, lost, placed, unplaced, gone]
+        let [nodes, lost, placed, unplaced, deleted] = numbers.map(|number| number.to_string());
+        [domain.value.to_string(), nodes, lost, placed, unplaced, deleted]
     }));
     let widths: Vec<usize> =
         (0..6).map(|at| rows.iter().map(|row| row[at].width()).max().unwrap_or(0)).collect();
@@ -94,7 +94,7 @@ fn details(report: &SurviveReport, domain: &LostDomain) -> String {
         let _ = writeln!(text, "  {}\n      {}", unplaced.describe(), unplaced.pending.reason);
     }
     for violation in violations {
-        let _ = writeln!(text, "  {}", violation_words(violation));
+        let _ = writeln!(text, "  {}", describe_violation(violation));
     }
     text
 }

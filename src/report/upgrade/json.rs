@@ -16,17 +16,17 @@ pub fn document(report: &UpgradeReport) -> Value {
         "to": report.releases.b,
         "differs": !report.is_empty(),
         "complete": !report.cut.any(),
-        "refused": report.refused.iter().map(refused).collect::<Vec<_>>(),
+        "rejected": report.rejected.iter().map(rejected).collect::<Vec<_>>(),
         "pods": report.upgrade.as_ref().map(pods),
         "notCompared": report.listed.iter().map(|one| versions::switch(*one)).collect::<Vec<_>>(),
     })
 }
 
-fn refused(refused: &RejectedInput) -> Value {
+fn rejected(rejected: &RejectedInput) -> Value {
     json!({
-        "kind": refused.kind.as_str(),
-        "subject": refused.subject,
-        "reason": refused.reason,
+        "kind": rejected.kind.as_str(),
+        "subject": rejected.subject,
+        "reason": rejected.reason,
     })
 }
 

@@ -1,4 +1,4 @@
-//! The report on an upgrade as JUnit XML: each pod is a test, and so is each thing that is refused;
+//! The report on an upgrade as JUnit XML: each pod is a test, and so is each thing that is rejected;
 //! what differs is a failure. A run that was ended is an error, and pods that were the same until
 //! then are skipped.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::UpgradeReport;
-use super::text::{cause_words, pod_words};
+use super::text::{describe_cause, describe_pod};
 use crate::report::run::junit::escape;
 use kubestep_framework::pod::NamespacedName;
 
@@ -15,14 +15,14 @@ pub fn document(report: &UpgradeReport) -> String {
     let mut failing: BTreeMap<NamespacedName, Vec<String>> = BTreeMap::new();
     let upgrade = report.upgrade.as_ref();
     for pod in upgrade.iter().flat_map(|upgrade| &upgrade.pods) {
-        let text = format!("{}, because of {}", pod_words(pod), cause_words(&pod.cause));
+        let text = format!("{}, because of {}", describe_pod(pod), describe_cause(&pod.cause));
         failing.entry(pod.pod).or_default().push(text);
     }
     let mut cases = String::new();
-    for refused in &report.refused {
-        let kind = refused.kind;
-        let result = failure(kind.as_str(), &refused.reason);
-        cases.push_str(&case(kind.describe(), &refused.subject, &result));
+    for rejected in &report.rejected {
+        let kind = rejected.kind;
+        let result = failure(kind.as_str(), &rejected.reason);
+        cases.push_str(&case(kind.describe(), &rejected.subject, &result));
     }
     for (pod, texts) in &failing {
         cases.push_str(&case(&pod.namespace, &pod.name, &failure("differs", &texts.join("\n"))));
@@ -35,7 +35,7 @@ pub fn document(report: &UpgradeReport) -> String {
     let same = upgrade.map_or(&[][..], |upgrade| &upgrade.same);
     let of_same = if ended.is_empty() { "" } else { "<skipped message=\"not known\"/>" };
     cases.extend(same.iter().map(|pod| case(&pod.namespace, &pod.name, of_same)));
-    let failures = failing.len() + report.refused.len();
+    let failures = failing.len() + report.rejected.len();
     let tests = failures + ended.len() + same.len();
     let others = match ended.len() {
         0 => String::new(),

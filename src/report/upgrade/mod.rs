@@ -1,5 +1,5 @@
 //! What an upgrade of Kubernetes changes for the pods of a cluster, and what of the input the newer
-//! scheduler refuses. One type, and one file per output format.
+//! scheduler rejects. One type, and one file per output format.
 
 pub mod json;
 pub mod junit;
@@ -17,7 +17,7 @@ pub struct UpgradeReport {
     /// The releases, as they were named: `1.33`, `v1.36.1`.
     pub releases: Pair<String>,
     /// What of the input the second version rejects or no longer has.
-    pub refused: Vec<RejectedInput>,
+    pub rejected: Vec<RejectedInput>,
     /// What changes for the pods; `None` if the second version does not start with the
     /// configuration.
     pub upgrade: Option<Upgrade>,
@@ -27,7 +27,7 @@ pub struct UpgradeReport {
     pub cut: CutRuns,
 }
 
-/// Something in the input that the second version refuses.
+/// Something in the input that the second version rejects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RejectedInput {
     pub kind: RejectedKind,
@@ -69,9 +69,9 @@ impl RejectedKind {
 }
 
 impl UpgradeReport {
-    /// Whether the upgrade changes nothing for the pods, and nothing is refused.
+    /// Whether the upgrade changes nothing for the pods, and nothing is rejected.
     pub fn is_empty(&self) -> bool {
-        self.refused.is_empty() && self.upgrade.as_ref().is_some_and(Upgrade::is_empty)
+        self.rejected.is_empty() && self.upgrade.as_ref().is_some_and(Upgrade::is_empty)
     }
 
     /// A line for each version whose run was ended before it was complete.

@@ -1,10 +1,11 @@
-//! The report on an upgrade as text: the answer, what is refused, then each cause with its pods.
+//! The report on an upgrade as text: the answer, what is rejected, then each cause with its pods.
 
 use std::fmt::Write;
 
 use indexmap::IndexMap;
 
 use super::UpgradeReport;
+use crate::report::lines_shown;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Change, Switch};
@@ -29,11 +30,11 @@ pub fn text(report: &UpgradeReport, gates: Pair<FeatureGates>) -> String {
             let _ = writeln!(out, "{} does not start with this configuration", report.releases.b);
         }
     }
-    if !report.refused.is_empty() {
+    if !report.rejected.is_empty() {
         let _ = writeln!(out, "\nRejected by {}", report.releases.b);
-        for refused in &report.refused {
-            let (kind, subject) = (refused.kind.describe(), &refused.subject);
-            let _ = writeln!(out, "  {kind} {subject}: {}", refused.reason);
+        for rejected in &report.rejected {
+            let (kind, subject) = (rejected.kind.describe(), &rejected.subject);
+            let _ = writeln!(out, "  {kind} {subject}: {}", rejected.reason);
         }
     }
     out.extend(report.upgrade.iter().map(|upgrade| causes(upgrade, gates)));
@@ -125,7 +126,7 @@ fn group(cause: &CausingChanges, pods: &[&OutcomeDifference], gates: Pair<Featur
             }
         }
         _ => {
-            let _ = writeln!(out, "  {}", cause_words(cause));
+            let _ = writeln!(out, "  {}", describe_cause(cause));
         }
     }
     if !cause.smallest {
@@ -135,7 +136,7 @@ fn group(cause: &CausingChanges, pods: &[&OutcomeDifference], gates: Pair<Featur
     let mut entries: IndexMap<(PodEffect, String), Vec<&OutcomeDifference>> = IndexMap::new();
     for pod in pods {
         let shared = match pod.effect {
-            PodEffect::Message => message_words(pod),
+            PodEffect::Message => describe_messages(pod),
             _ => String::new(),
         };
         entries.entry((pod.effect, shared)).or_default().push(pod);
@@ -149,16 +150,18 @@ fn group(cause: &CausingChanges, pods: &[&OutcomeDifference], gates: Pair<Featur
 fn entry(effect: PodEffect, shared: &str, pods: &[&OutcomeDifference]) -> String {
     let number = pods.len();
     let mut out = format!("  {} {}\n", count(number, "pod"), verb(effect, number == 1));
+    // Pods that share their messages are on one line.
+    let shown = if shared.is_empty() { lines_shown(number, PODS) } else { number.min(PODS) };
     if shared.is_empty() {
-        for pod in pods.iter().take(PODS) {
-            let _ = writeln!(out, "    {}", pod_words(pod));
+        for pod in pods.iter().take(shown) {
+            let _ = writeln!(out, "    {}", describe_pod(pod));
         }
     } else {
-        let names: Vec<String> = pods.iter().take(PODS).map(|one| one.pod.to_string()).collect();
+        let names: Vec<String> = pods.iter().take(shown).map(|one| one.pod.to_string()).collect();
         let _ = writeln!(out, "    {}", names.join(", "));
     }
-    if number > PODS {
-        let _ = writeln!(out, "    and {} more (-o json lists all)", number - PODS);
+    if number > shown {
+        let _ = writeln!(out, "    and {} more (-o json lists all)", number - shown);
     }
     if !shared.is_empty() {
         let _ = writeln!(out, "{shared}");
@@ -167,7 +170,7 @@ fn entry(effect: PodEffect, shared: &str, pods: &[&OutcomeDifference]) -> String
 }
 
 /// `default/web-0: on a → on b`.
-pub fn pod_words(pod: &OutcomeDifference) -> String {
+pub fn describe_pod(pod: &OutcomeDifference) -> String {
     let OutcomeDifference { pod: name, end, attempts, .. } = pod;
     match pod.effect {
         PodEffect::Message => format!("{name}: {:?} → {:?}", pod.message.a, pod.message.b),
@@ -179,13 +182,13 @@ pub fn pod_words(pod: &OutcomeDifference) -> String {
     }
 }
 
-fn message_words(pod: &OutcomeDifference) -> String {
+fn describe_messages(pod: &OutcomeDifference) -> String {
     let side = |text: &str| if text.is_empty() { "no message".to_owned() } else { text.to_owned() };
     format!("    before: {}\n    after: {}", side(&pod.message.a), side(&pod.message.b))
 }
 
 /// Names of the changes: `TaintMessageFixed and DynamicResourceAllocation`.
-pub fn cause_words(cause: &CausingChanges) -> String {
+pub fn describe_cause(cause: &CausingChanges) -> String {
     let names: Vec<&str> = cause.changes.iter().map(|change| change.name()).collect();
     match names.split_last() {
         None => "a cause that was not found".to_owned(),

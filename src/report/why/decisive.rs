@@ -30,7 +30,7 @@ pub fn cause(why: &Why) -> Option<String> {
 /// A rejection by PreFilter.
 fn before_nodes(ahead: &PreFilterRejection) -> Option<String> {
     let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
-    ahead.refuses().then(|| format!("{}: {}", ahead.plugin, causes.join("; ")))
+    ahead.rejects().then(|| format!("{}: {}", ahead.plugin, causes.join("; ")))
 }
 
 /// What an earlier attempt found, where the last one did not come as far as the nodes.

@@ -26,7 +26,7 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
     }
     for ahead in &why.ahead {
         // So is the first rejection by PreFilter, if there are no problems.
-        let is_repeated = ahead.refuses() && repeated.take().is_some();
+        let is_repeated = ahead.rejects() && repeated.take().is_some();
         lines.extend(Some(self::ahead(ahead)).filter(|_| !is_repeated).into_iter().flatten());
     }
     let state = decisive.and_then(|_| state(why)).map(|state| state + " ").unwrap_or_default();
@@ -106,7 +106,7 @@ fn tried(why: &Why) -> String {
 }
 
 fn ahead(ahead: &PreFilterRejection) -> Vec<String> {
-    if ahead.refuses() {
+    if ahead.rejects() {
         let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
         return vec![format!("  on every node: {}: {}", ahead.plugin, causes.join("; "))];
     }
@@ -140,7 +140,7 @@ fn verdict(why: &Why) -> String {
         return "No profile serves the pod, so no node was evaluated.".to_owned();
     }
     let blocked = why.problems.iter().any(|problem| problem.blocking);
-    let refused = why.ahead.iter().any(PreFilterRejection::refuses);
+    let rejected = why.ahead.iter().any(PreFilterRejection::rejects);
     match (&why.place, why.basis) {
         (PodLocation::Waiting { node, .. }, Basis::Cycle { cycle }) => {
             let margin = why.placement.as_ref().and_then(|it| placement::margin(it, false));
@@ -158,7 +158,7 @@ fn verdict(why: &Why) -> String {
                 of(fits, all)
             )
         }
-        _ if refused => "No node is evaluated until that changes.".to_owned(),
+        _ if rejected => "No node is evaluated until that changes.".to_owned(),
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
         _ if blocked && all == 0 => String::new(),

@@ -1,5 +1,6 @@
 //! The resources that nodes reserve for nominated pods.
 
+use crate::report::lines_shown;
 use kubestep_api::words::count;
 use kubestep_debug::why::{Basis, Nomination, Why};
 
@@ -17,9 +18,9 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
     }
     let heading = if is == "is" { "Reserved" } else { "Was reserved" };
     lines.push(format!("{heading} for nominated pods:"));
-    let most = if wide { usize::MAX } else { MOST };
+    let most = lines_shown(others.len(), if wide { usize::MAX } else { MOST });
     lines.extend(others.iter().take(most).map(|kept| other(kept)));
-    let more = others.len().saturating_sub(most);
+    let more = others.len() - most;
     lines.extend((more > 0).then(|| format!("  and for {}", count(more, "more pod"))));
     lines
 }

@@ -2,6 +2,7 @@
 //! miss the least, ledgers, queue, attempts and preemption.
 
 use super::{WhyDetail, head, names, nodes, nominated, placement, preemption, queue, spread};
+use crate::report::lines_shown;
 use crate::report::outline::{LinkTarget, Outline, OutlineItem, Tone};
 use kubestep_api::words::count;
 use kubestep_debug::why::{NodeWhy, RejectedGroup, Why};
@@ -64,13 +65,14 @@ fn group(why: &Why, group: &RejectedGroup, outline: &mut Outline) {
     let tone = if group.mismatch { Tone::Dim } else { Tone::Bad };
     let line = OutlineItem::new(1, format!("{nodes}: {reasons}")).tone(tone);
     outline.items.push(OutlineItem { id: format!("group {reasons}"), ..line.folded(true) });
-    for name in group.nodes.iter().take(OF_GROUP) {
+    let shown = lines_shown(group.nodes.len(), OF_GROUP);
+    for name in group.nodes.iter().take(shown) {
         let Some(node) = why.node(*name) else { continue };
         let causes: Vec<String> = node.causes().map(|(_, cause)| cause.text()).collect();
         let text = format!("{name}: {}", causes.join("; "));
         outline.items.push(OutlineItem::new(2, text).to(verdict(why, node)));
     }
-    let more = group.nodes.len().saturating_sub(OF_GROUP);
+    let more = group.nodes.len() - shown;
     let rest = (more > 0).then(|| OutlineItem::new(2, format!("and {}", count(more, "more node"))));
     outline.items.extend(rest);
 }

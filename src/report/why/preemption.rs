@@ -2,6 +2,7 @@
 
 use super::names;
 use super::outline::of_nodes;
+use crate::report::lines_shown;
 use crate::report::outline::{LinkTarget, OutlineItem, Tone};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -20,7 +21,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         return vec![format!("Preemption: {rejection}")];
     }
     let mut lines = vec![verdict(why, found)];
-    let most = if wide { usize::MAX } else { CANDIDATES };
+    let most = lines_shown(found.candidates.len(), if wide { usize::MAX } else { CANDIDATES });
     lines.extend(found.candidates.iter().take(most).map(|one| candidate(one, found.chosen)));
     if found.candidates.len() > most {
         lines.push(format!("  and {}", count(found.candidates.len() - most, "more candidate")));

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::WhyDetail;
+use crate::report::lines_shown;
 use kubestep_api::Time;
 use kubestep_api::words::{self, count};
 use kubestep_debug::message::brief;
@@ -26,20 +27,20 @@ pub(super) fn all_events(why: &Why) -> Vec<String> {
 
 fn summary(why: &Why, detail: &WhyDetail, events: usize) -> Vec<String> {
     let mut lines: Vec<String> = why.queue.iter().flat_map(|queue| waits(queue, why.at)).collect();
-    lines.extend(why.queue.iter().flat_map(|queue| wakes(queue, detail, events)));
+    lines.extend(why.queue.iter().flat_map(|queue| requeueing_events(queue, detail, events)));
     lines.extend(passed_over(why, detail.wide));
     if detail.wide {
         lines.extend(story(why));
     }
     if let Some(last) = why.attempts.last().filter(|last| !last.message.is_empty()) {
         lines.push(format!("kube-scheduler says: {}", last.message));
-        lines.extend(said_before(why, &last.message));
+        lines.extend(earlier_results(why, &last.message));
     }
     lines
 }
 
 /// What attempts with another result found, the last first.
-fn said_before(why: &Why, last: &str) -> Vec<String> {
+fn earlier_results(why: &Why, last: &str) -> Vec<String> {
     let mut known = vec![brief(last)];
     let mut lines = Vec::new();
     for attempt in why.attempts.iter().rev().filter(|attempt| !attempt.message.is_empty()) {
@@ -69,25 +70,26 @@ fn waits(queue: &QueueWhy, now: Time) -> Option<String> {
             let until =
                 until.map(|until| format!(" in {until} at the latest, or")).unwrap_or_default();
             let since = since.map(|since| format!("Waiting for {since}. ")).unwrap_or_default();
-            Some(format!("{since}It is tried again{until} after:"))
+            Some(format!("{since}Retried{until} after:"))
         }
         QueueName::Gated => {
             let by = queue.gated_by.map(|by| format!(" by {by}")).unwrap_or_default();
-            Some(format!("Kept out of the queue{by}{lasting}, until:"))
+            Some(format!("Gated{by}{lasting}; requeued by:"))
         }
         _ => None,
     }
 }
 
 /// The events that requeue it, by plugin, at most `most`.
-fn wakes(queue: &QueueWhy, detail: &WhyDetail, most: usize) -> Vec<String> {
-    let mut wakes: IndexMap<&str, Vec<&str>> = IndexMap::new();
-    for wake in queue.wakes.iter().take(most) {
-        wakes.entry(wake.plugin.as_str()).or_default().push(&wake.event);
+fn requeueing_events(queue: &QueueWhy, detail: &WhyDetail, most: usize) -> Vec<String> {
+    let shown = lines_shown(queue.requeueing_events.len(), most);
+    let mut by_plugin: IndexMap<&str, Vec<&str>> = IndexMap::new();
+    for event in queue.requeueing_events.iter().take(shown) {
+        by_plugin.entry(event.plugin.as_str()).or_default().push(&event.event);
     }
     let line = |(plugin, events): (&&str, &Vec<&str>)| format!("  {plugin}: {}", events.join(", "));
-    let mut lines: Vec<String> = wakes.iter().map(line).collect();
-    let more = queue.wakes.len().saturating_sub(most);
+    let mut lines: Vec<String> = by_plugin.iter().map(line).collect();
+    let more = queue.requeueing_events.len() - shown;
     let hint = detail.hint("");
     lines.extend((more > 0).then(|| format!("  and {}{hint}", count(more, "more event"))));
     lines
@@ -109,13 +111,12 @@ fn ago(time: Time, now: Time) -> String {
 fn passed_over(why: &Why, wide: bool) -> Vec<String> {
     let Some(queue) = &why.queue else { return Vec::new() };
     let since = why.moves.last().map_or(queue.since, |moved| moved.time);
-    let skipped =
-        why.asked.iter().filter(|asked| asked.answer == "QueueSkip" && asked.time >= since);
+    let skipped = why.hints.iter().filter(|call| call.answer == "QueueSkip" && call.time >= since);
     let mut events: IndexMap<&str, Vec<&str>> = IndexMap::new();
-    for asked in skipped {
-        let plugins = events.entry(&asked.event).or_default();
-        if !plugins.contains(&asked.plugin.as_str()) {
-            plugins.push(asked.plugin.as_str());
+    for call in skipped {
+        let plugins = events.entry(&call.event).or_default();
+        if !plugins.contains(&call.plugin.as_str()) {
+            plugins.push(call.plugin.as_str());
         }
     }
     let most = if wide { usize::MAX } else { 5 };
@@ -136,10 +137,10 @@ fn story(why: &Why) -> Vec<String> {
         let number = attempt.attempt;
         (attempt.time, format!("attempt {number}: {}{node}", attempt.outcome))
     });
-    let asked = why.asked.iter().map(|asked| {
-        (asked.time, format!("{}: {} says {}", asked.event, asked.plugin, asked.answer))
+    let hints = why.hints.iter().map(|call| {
+        (call.time, format!("{}: {} returns {}", call.event, call.plugin, call.answer))
     });
-    let mut all: Vec<_> = moves.chain(asked).chain(attempts).collect();
+    let mut all: Vec<_> = moves.chain(hints).chain(attempts).collect();
     all.sort_by_key(|(time, _)| *time);
     let mut lines = vec!["History:".to_owned()];
     let line = |(time, text)| format!("  {:>11}  {text}", ago(time, why.at));

@@ -1,6 +1,7 @@
 //! The ledgers of hard spread constraints that reject a node.
 
 use super::names;
+use crate::report::lines_shown;
 use kubestep_api::words::count;
 use kubestep_debug::why::Why;
 use kubestep_debug::why::cause::CauseDetail;
@@ -11,14 +12,14 @@ const DOMAINS: usize = 6;
 
 /// Every constraint in the wide form, otherwise those that reject a node.
 pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
-    let refuses = |at: usize| {
+    let rejects = |at: usize| {
         let mut causes = why.nodes.iter().flat_map(|node| node.causes());
         causes.any(|(_, cause)| match &cause.detail {
             CauseDetail::Spread(spread) => spread.constraint == at,
             _ => false,
         })
     };
-    let shown = why.spread.iter().enumerate().filter(|(at, _)| wide || refuses(*at));
+    let shown = why.spread.iter().enumerate().filter(|(at, _)| wide || rejects(*at));
     shown.flat_map(|(_, ledger)| lines_of(ledger, wide)).collect()
 }
 
@@ -35,7 +36,7 @@ fn lines_of(ledger: &SpreadCounts, wide: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let most = if wide { usize::MAX } else { DOMAINS };
+    let most = lines_shown(ledger.domains.len(), if wide { usize::MAX } else { DOMAINS });
     let mut domains: Vec<_> = ledger.domains.iter().collect();
     domains.sort_by_key(|domain| domain.count);
     for domain in domains.iter().take(most) {

@@ -15,7 +15,7 @@ pub const ACTIONS: &[Action] = &[
     Action::new("break-here", &["b", "f9"], "Toggle breakpoint on the selected row",
         |app, model, _| session(toggle_here(app, model)?)),
     Action::new("break", &[], "Breakpoint: Filter, pod:web-*, on:tie, once, log, if score > 80",
-        |app, _, text| set(app, text)).takes(Argument::Required("PLACE|save FILE|load FILE|clear"))
+        |app, _, text| set(app, text)).takes(Argument::Required("LOCATION|save FILE|load FILE|clear"))
         .search("stop pause"),
     Action::new("watch", &[], "Stop at a change of node:NAME [RESOURCE], queue:NAME, pod:NS/NAME; log, show",
         |_, _, text| session(BreakpointCommand::Watch(text.trim().to_owned())))
@@ -46,23 +46,23 @@ fn set(app: &mut App, argument: &str) -> Result<Effect, ActionError> {
 }
 
 fn toggle_here(app: &App, model: &Model) -> Result<BreakpointCommand, ActionError> {
-    let place =
-        place(app, model).ok_or("no breakpoint can sit on this row; :break PLACE sets one")?;
-    Ok(BreakpointCommand::Toggle(place))
+    let location = location(app, model)
+        .ok_or("no breakpoint can sit on this row; :break LOCATION sets one")?;
+    Ok(BreakpointCommand::Toggle(location))
 }
 
 /// The breakpoint location of the selected cell.
-fn place(app: &App, model: &Model) -> Option<String> {
+fn location(app: &App, model: &Model) -> Option<String> {
     let row = app.selected_row()?;
     let column = app.selected_column()?;
-    app.source(model).place(row, column)
+    app.source(model).location(row, column)
 }
 
 /// A watch of the node or pod that the selected row is about.
 fn watch_here(app: &App, model: &Model) -> Result<BreakpointCommand, ActionError> {
-    let place = place(app, model).unwrap_or_default();
+    let location = location(app, model).unwrap_or_default();
     let subject = |word: &&str| word.starts_with("node:") || word.starts_with("pod:");
-    match place.split_whitespace().find(subject) {
+    match location.split_whitespace().find(subject) {
         Some(subject) => Ok(BreakpointCommand::Watch(subject.to_owned())),
         None => {
             Err("only nodes and pods can be watched from their rows; :watch takes queues".into())
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn break_takes_places_and_words() {
+    fn break_takes_locations_and_words() {
         assert_eq!(parse("save my file"), Ok(BreakpointCommand::Save("my file".into())));
         assert_eq!(parse("off 3"), Ok(BreakpointCommand::Switch(3, Some(false))));
         assert_eq!(parse(" Filter  if a "), Ok(BreakpointCommand::Break("Filter  if a".into())));

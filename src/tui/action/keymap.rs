@@ -143,7 +143,7 @@ impl Keymap {
     }
 }
 
-/// Whether the two cannot be told apart: one begins with the other where both are valid.
+/// Whether the two cannot be distinguished: one begins with the other where both are valid.
 fn clash(a: &Binding, b: &Binding) -> bool {
     let prefix = a.keys.starts_with(&b.keys) || b.keys.starts_with(&a.keys);
     prefix && a.action.views.overlaps(b.action.views)

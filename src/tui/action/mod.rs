@@ -134,7 +134,7 @@ pub enum ActionKind {
     Move,
     /// Edits in a branch: the clock stops.
     Edit,
-    /// Anything else: the clock stops, but not a real scheduler.
+    /// Anything else: the clock stops, but not a live scheduler.
     Other,
 }
 

@@ -1,9 +1,9 @@
 //! The word at the right of the first line on a live cluster: whether it is followed, and where a
-//! scheduler decides for real what it does, or why it does nothing.
+//! scheduler decides live, what it does, or why it does nothing.
 
 use std::borrow::Cow;
 
-use crate::tui::model::{HoldReason, LiveModel, RealModel};
+use crate::tui::model::{HoldReason, LiveModel, SchedulingModel};
 use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
 use kubestep_live::Outage;
@@ -23,7 +23,7 @@ pub(super) fn of_followed(live: &LiveModel, room: usize) -> (Cow<'static, str>, 
         (None, false) if live.no_scheduler.is_some() => {
             let reason = live.no_scheduler.as_deref().unwrap_or_default();
             let text = format!("LIVE: {reason}");
-            let short = "LIVE: no scheduler at work";
+            let short = "LIVE: no scheduler is running";
             let text = if width(&text) <= room { text } else { short.to_owned() };
             (text.into(), Scope::ChipReplay)
         }
@@ -45,8 +45,12 @@ fn of_outage(word: &str, outage: &Outage, room: usize) -> String {
 }
 
 /// `runs`: it decides by itself at the moment.
-pub(super) fn of_real(real: &RealModel, waiting: usize, runs: bool) -> (Cow<'static, str>, Scope) {
-    let word = match (&real.standing, real.held) {
+pub(super) fn of_scheduling(
+    model: &SchedulingModel,
+    waiting: usize,
+    runs: bool,
+) -> (Cow<'static, str>, Scope) {
+    let word = match (&model.leader_status, model.held) {
         (_, Some(HoldReason::Branch)) => "WHAT-IF: nothing is written".into(),
         (LeaderStatus::Lost(_), _) => {
             return ("LEASE LOST: writes stopped".into(), Scope::ChipReplay);
@@ -56,18 +60,18 @@ pub(super) fn of_real(real: &RealModel, waiting: usize, runs: bool) -> (Cow<'sta
         (LeaderStatus::Leads, Some(_)) => format!("HELD: {waiting} updates queued").into(),
         (LeaderStatus::Leads, None) => {
             let scope = if runs { Scope::ChipRunning } else { Scope::Chip };
-            return (scheduling(real, runs).into(), scope);
+            return (scheduling(model, runs).into(), scope);
         }
     };
     (word, Scope::ChipReplay)
 }
 
-fn scheduling(real: &RealModel, runs: bool) -> String {
+fn scheduling(model: &SchedulingModel, runs: bool) -> String {
     let paused = if runs { "" } else { ": paused" };
-    match real.dry_run {
+    match model.dry_run {
         true => format!("LIVE SCHEDULING (dry run){paused}"),
         false => {
-            format!("LIVE SCHEDULING {}{paused}", fit(&real.context, NAME, Truncation::Middle))
+            format!("LIVE SCHEDULING {}{paused}", fit(&model.context, NAME, Truncation::Middle))
         }
     }
 }
@@ -88,10 +92,10 @@ mod tests {
         };
         assert_eq!(word(None, false, 38), "LIVE (shadow)");
         assert_eq!(word(None, true, 38), "LIVE (frozen)");
-        let gone = Some(("pods", "410"));
-        assert_eq!(word(gone, false, 38), "RECONNECTING (pods: 410, retry in 4s)");
-        assert_eq!(word(gone, false, 36), "RECONNECTING (410, retry in 4s)");
-        assert_eq!(word(gone, true, 36), "FROZEN (pods: 410, retry in 4s)");
+        let expired = Some(("pods", "410"));
+        assert_eq!(word(expired, false, 38), "RECONNECTING (pods: 410, retry in 4s)");
+        assert_eq!(word(expired, false, 36), "RECONNECTING (410, retry in 4s)");
+        assert_eq!(word(expired, true, 36), "FROZEN (pods: 410, retry in 4s)");
         let many = Some(("20 kinds", "watch ends at once"));
         let all = "RECONNECTING (20 kinds: watch ends at once, retry in 4s)";
         assert_eq!(word(many, false, 60), all);
@@ -102,9 +106,9 @@ mod tests {
     #[test]
     fn each_state_has_its_words() {
         use LeaderStatus::{CutOff, Leads, Lost, Waits};
-        let word = |standing, held, runs, dry_run| {
-            let real = RealModel { context: "lab".into(), dry_run, standing, held };
-            of_real(&real, 3, runs).0.into_owned()
+        let word = |leader_status, held, runs, dry_run| {
+            let model = SchedulingModel { context: "lab".into(), dry_run, leader_status, held };
+            of_scheduling(&model, 3, runs).0.into_owned()
         };
         assert_eq!(word(Leads, None, true, false), "LIVE SCHEDULING lab");
         assert_eq!(word(Leads, None, false, false), "LIVE SCHEDULING lab: paused");

@@ -82,8 +82,8 @@ impl App {
         let runs = self.playing || self.running;
         let (word, scope) = match &model.live {
             _ if model.going_back.is_some() => ("REWIND", Scope::ChipRunning),
-            Some(LiveModel { real: Some(real), waiting, .. }) => {
-                return chip::of_real(real, *waiting, runs);
+            Some(LiveModel { scheduling: Some(scheduling), waiting, .. }) => {
+                return chip::of_scheduling(scheduling, *waiting, runs);
             }
             _ => return self.plain_mode(model),
         };

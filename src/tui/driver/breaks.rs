@@ -66,7 +66,7 @@ impl Driver {
         }
     }
 
-    /// What there is to say about one that was just set.
+    /// The message about one that was just set.
     fn about(&self, id: u32) -> String {
         let Some(item) = self.session.breakpoints().get(id) else { return no_such(id) };
         if item.definition.is_watch() {
@@ -141,12 +141,12 @@ impl Driver {
         }
     }
 
-    /// Goes to the first stop passed since a moment, if there is one. Gives what to say of it.
+    /// Goes to the first stop passed since a moment, if there is one. Returns the message.
     pub(super) fn stop_passed(&mut self, since: Option<Moment>) -> Option<String> {
         self.stop_until(since, self.session.moment())
     }
 
-    /// Goes to the first stop from one moment, without it, to another. Gives what to say of it.
+    /// Goes to the first stop from one moment, without it, to another. Returns the message.
     pub(super) fn stop_until(
         &mut self,
         since: Option<Moment>,
@@ -168,20 +168,20 @@ impl Driver {
         }
     }
 
-    /// Goes to a stop. Gives what to say of it.
+    /// Goes to a stop. Returns the message.
     pub(super) fn stop_at(&mut self, hit: Hit) -> String {
         self.session.stopped(hit);
         self.hit_message(&hit)
     }
 
-    /// What to say of a stop.
+    /// The message of a stop.
     pub(super) fn hit_message(&mut self, hit: &Hit) -> String {
         let words = message::of_hit(&self.session.recording(), self.session.breakpoints(), hit);
         self.last_hits.insert(hit.id, words.clone());
         words
     }
 
-    /// What logging breakpoints have to say since a moment.
+    /// The messages of logging breakpoints since a moment.
     pub(super) fn log_lines(&mut self, since: Option<Moment>) -> Vec<String> {
         let now = match self.session.is_at_newest() {
             true => Moment::after(self.session.history().len()),
@@ -279,7 +279,7 @@ fn changed(recording: &RecordedRun<'_>, at: usize, value: &impl ToString) -> Str
     let entry = recording.history.get(kubestep_debug::trace::EntryId(at as u32));
     let when = entry.map(|entry| match entry.as_cycle() {
         Some(record) => format!("cycle {}", record.cycle),
-        None => crate::tui::view::events::entry_text(entry),
+        None => crate::tui::model::entry::entry_text(entry),
     });
     format!("to {} by {}", value.to_string(), when.unwrap_or_default())
 }

@@ -51,8 +51,8 @@ pub(super) struct ActiveRun {
     pub cycles_before: usize,
     /// How many recorded cycles it might have to run again when it began.
     pub unseen_before: usize,
-    /// Why a real scheduler could not go on with it.
-    pub refused: Option<String>,
+    /// Why a live scheduler could not go on with it.
+    pub rejected: Option<String>,
     /// Since when logging breakpoints have not been asked.
     pub log_from: Option<Moment>,
     /// Steps that were asked for, and are not all done.
@@ -109,7 +109,7 @@ impl Driver {
             }
         }
         self.model.now = Time(self.session.now().0 + self.shown_flow());
-        self.model.progress = Some(self.play_words(speed));
+        self.model.progress = Some(self.play_text(speed));
         self.model.revision += 1;
         None
     }
@@ -158,7 +158,7 @@ impl Driver {
         self.world_changed();
     }
 
-    /// Goes to the first stop of a breakpoint since a moment, if there is one. Gives what to say
+    /// Goes to the first stop of a breakpoint since a moment, if there is one. Returns what to say
     /// of it.
     fn stop_played(&mut self, since: Option<Moment>) -> Option<String> {
         let now = Moment::after(self.session.entries_past());
@@ -168,7 +168,7 @@ impl Driver {
         Some(words)
     }
 
-    fn play_words(&self, speed: Speed) -> String {
+    fn play_text(&self, speed: Speed) -> String {
         let left = match self.next_to_play() {
             NextStop::In(gap) => gap - self.run.playing.flowed.min(gap),
             _ => return format!("{speed}; Space pauses"),
@@ -203,7 +203,7 @@ impl Driver {
             Some(timer) if skipped.is_empty() => format!("; {}", timer.describe()),
             _ => skipped,
         };
-        let text = format!("{passed} passed{words}; {}", self.active_words());
+        let text = format!("{passed} passed{words}; {}", self.active_text());
         CommandResult { notes, ..CommandResult::info(text) }
     }
 
@@ -249,7 +249,7 @@ impl Driver {
             self.session.go_to_time(moment);
             let is_gone = self.session.forgotten_before().is_some_and(|first| moment < first);
             return if is_gone {
-                CommandResult::info(self.beginning_words())
+                CommandResult::info(self.beginning_text())
             } else {
                 CommandResult::default()
             };
@@ -284,7 +284,7 @@ impl Driver {
     }
 
     pub(super) fn begin_run(&mut self, goal: Goal) -> CommandResult {
-        self.run.refused = None;
+        self.run.rejected = None;
         self.run.goal = goal;
         self.run.cycles_before = self.session.history().cycle_count();
         self.run.unseen_before = self.unseen_ahead();
@@ -292,13 +292,13 @@ impl Driver {
         CommandResult { running: true, ..CommandResult::default() }
     }
 
-    /// Goes on with a run for about `budget`; what came of it once it is over.
+    /// Goes on with a run for about `budget`; returns the result once it is over.
     pub fn run_slice(&mut self, budget: Duration) -> Option<CommandResult> {
         let start = Instant::now();
         let more = || start.elapsed() < budget;
         if self.run.goal == Goal::Steps {
             let done = self.walk_on(more);
-            self.model.progress = self.walk_words();
+            self.model.progress = self.walk_text();
             self.world_changed();
             return done;
         }
@@ -313,14 +313,14 @@ impl Driver {
         };
         let over = came_to != ContinueOutcome::Paused;
         let number = self.session.history().cycle_count() - self.run.cycles_before;
-        self.model.progress = (!over).then(|| self.run_words(number));
+        self.model.progress = (!over).then(|| self.run_text(number));
         let done = self.run_result(came_to, number);
         self.world_changed();
         done
     }
 
     /// How far a run is that ran so many cycles.
-    fn run_words(&self, number: usize) -> String {
+    fn run_text(&self, number: usize) -> String {
         match self.unseen_ahead() {
             0 => format!("{} ran; Esc stops", count(number, "cycle")),
             left => {
@@ -331,7 +331,7 @@ impl Driver {
         }
     }
 
-    /// What a run of so many cycles came to; `None` while it goes on.
+    /// The result of a run of so many cycles; `None` while it goes on.
     fn run_result(&mut self, came_to: ContinueOutcome, number: usize) -> Option<CommandResult> {
         let over = came_to != ContinueOutcome::Paused;
         let notes = match over && self.run.goal != Goal::Back {
@@ -348,8 +348,8 @@ impl Driver {
             ContinueOutcome::AtStart => self.step_message(StepOutcome::AtStart),
             ContinueOutcome::Idle => {
                 let words = match number {
-                    0 => self.end_words(),
-                    _ => format!("{} ran; {}", count(number, "cycle"), self.end_words()),
+                    0 => self.end_text(),
+                    _ => format!("{} ran; {}", count(number, "cycle"), self.end_text()),
                 };
                 CommandResult { notes, ..CommandResult::info(words) }
             }
@@ -415,8 +415,8 @@ impl Driver {
         let due = self.session.next_timer().map(|timer| timer.due);
         match (self.run.goal, due) {
             (Goal::Idle | Goal::Back | Goal::End | Goal::Steps, _) => false,
-            // A real scheduler's time passes by itself.
-            _ if self.is_real() => false,
+            // A live scheduler's time passes by itself.
+            _ if self.schedules_live() => false,
             (Goal::Moment(moment), due) if due.is_none_or(|due| due > moment) => {
                 self.session.advance(moment.0 - self.session.now().0);
                 false
@@ -429,23 +429,23 @@ impl Driver {
         }
     }
 
-    /// Runs a cycle; for real if this is the session for that.
+    /// Runs a cycle; live if this session schedules.
     fn new_cycle(&mut self) -> bool {
-        if !self.is_real() {
+        if !self.schedules_live() {
             return self.session.run_cycle() == StepOutcome::NewCycle;
         }
         match self.decide_next() {
-            StepResult::Refused(text) => {
-                self.run.refused = Some(text);
+            StepResult::Rejected(text) => {
+                self.run.rejected = Some(text);
                 false
             }
             went => went.is_new_cycle(),
         }
     }
 
-    fn end_words(&self) -> String {
+    fn end_text(&self) -> String {
         let here = self.session.record();
-        if let Some(text) = &self.run.refused {
+        if let Some(text) = &self.run.rejected {
             return text.clone();
         }
         match self.run.goal {
@@ -456,19 +456,19 @@ impl Driver {
                 Some(record) => {
                     format!("attempt {} of {pod}: {}", record.attempt, record.outcome.as_str())
                 }
-                None => format!("{pod} is not retried; {}", self.idle_words()),
+                None => format!("{pod} is not retried; {}", self.idle_text()),
             },
-            _ => self.idle_words(),
+            _ => self.idle_text(),
         }
     }
 
     /// Why nothing runs now, and what would.
-    pub(super) fn idle_words(&self) -> String {
-        let state = self.session.livelock().map_or("idle".into(), |circle| circle.to_string());
+    pub(super) fn idle_text(&self) -> String {
+        let state = self.session.livelock().map_or("idle".into(), |livelock| livelock.to_string());
         match self.session.next_timer() {
             Some(timer) => {
                 let left = span((timer.due.0 - self.session.world().now().0).max(0));
-                match self.is_real() {
+                match self.schedules_live() {
                     true => format!("{state}; in {left} {}", timer.describe()),
                     false => format!("{state}; + advances {left}: {}", timer.describe()),
                 }
@@ -478,7 +478,7 @@ impl Driver {
         }
     }
 
-    fn active_words(&self) -> String {
+    fn active_text(&self) -> String {
         match self.session.world().scheduler().queue().lengths()[0] {
             0 => "no pod is active".into(),
             1 => "1 pod is active".into(),

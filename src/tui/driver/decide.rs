@@ -4,6 +4,7 @@
 mod tests;
 
 use super::Driver;
+use crate::report::lines_shown;
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::span;
 use crate::tui::widget::status_line::Severity;
@@ -19,14 +20,14 @@ use kubestep_framework::resource::amount;
 const NAMED: usize = 12;
 
 impl Driver {
-    /// Allows or rejects pods, one after the other; where the scheduler is a real one that is
+    /// Allows or rejects pods, one after the other; of a live scheduler that is
     /// written at once.
     pub(super) fn decide(
         &mut self,
         decision: &ManualDecision,
         pods: &[NamespacedName],
     ) -> CommandResult {
-        if let Some(rejection) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
+        if let Some(rejection) = self.reject_manual_run().or_else(|| self.rejected_in_past()) {
             return rejection;
         }
         let decided = |pod: &NamespacedName| decide(&mut self.session, *pod, decision);
@@ -51,7 +52,7 @@ impl Driver {
 
     /// `hold …` and `release …`: on this branch itself, as a decision and not as a what-if.
     pub(super) fn hold(&mut self, line: &str) -> CommandResult {
-        if let Some(rejection) = self.reject_manual_run().or_else(|| self.refused_in_past()) {
+        if let Some(rejection) = self.reject_manual_run().or_else(|| self.rejected_in_past()) {
             return rejection;
         }
         let done = self.hold_or_release(line);
@@ -70,7 +71,7 @@ impl Driver {
         Ok(format!("{words}{}", notes.collect::<String>()))
     }
 
-    fn refused_in_past(&self) -> Option<CommandResult> {
+    fn rejected_in_past(&self) -> Option<CommandResult> {
         let text = "this is the past: ! makes a new branch here, c returns to the newest state";
         (!self.session.is_at_newest()).then(|| CommandResult::error(text))
     }
@@ -82,13 +83,13 @@ impl Driver {
         lines.push(format!("  released on {}: {}", decided.node, given_back(decided)));
         lines.extend(decided.free.as_ref().map(|free| {
             let (node, pods) = (decided.node, free.allowed_pods);
-            format!("  free on {node} now: {}, room for {pods} pods", amount::resources(free))
+            format!("  free on {node} now: {}, capacity for {pods} pods", amount::resources(free))
         }));
         if !decided.unreserved.is_empty() {
             let names: Vec<String> = decided.unreserved.iter().map(ToString::to_string).collect();
             lines.push(format!("  unreserved, to be scheduled again: {}", names.join(", ")));
         }
-        lines.extend(decided.moves.iter().map(|moved| format!("  moved {}", went(moved))));
+        lines.extend(decided.moves.iter().map(|moved| format!("  moved {}", move_text(moved))));
         lines.extend(decided.until.map(|due| {
             let left = span((due.0 - self.session.now().0).max(0));
             format!("  retried in {left}, or earlier if an event requeues it")
@@ -96,20 +97,21 @@ impl Driver {
         let woken: Vec<String> = decided
             .woken
             .iter()
-            .map(|moved| format!("  requeued: {} moved {}", moved.pod, went(moved)))
+            .map(|moved| format!("  requeued: {} moved {}", moved.pod, move_text(moved)))
             .collect();
         if woken.is_empty() {
             lines.push("  no other pod was requeued".to_owned());
         }
-        let more = woken.len().saturating_sub(NAMED);
-        lines.extend(woken.into_iter().take(NAMED));
+        let shown = lines_shown(woken.len(), NAMED);
+        let more = woken.len() - shown;
+        lines.extend(woken.into_iter().take(shown));
         lines.extend((more > 0).then(|| format!("  … and {more} more")));
         lines.extend(passed_over(decided));
         lines
     }
 }
 
-/// The pod, in whose name, and what it came to.
+/// The pod, in whose name, and the result.
 fn in_short(decided: &DecisionEffect) -> String {
     let DecisionEffect { pod, node, plugin, held, outcome, .. } = decided;
     let plugin = plugin.map_or("all plugins".to_owned(), |plugin| plugin.to_string());
@@ -124,7 +126,7 @@ fn in_short(decided: &DecisionEffect) -> String {
     }
 }
 
-/// Several pods, and what they came to.
+/// Several pods, and the results.
 fn in_sum(all: &[DecisionEffect]) -> String {
     let outcome = |wanted: Option<Outcome>| {
         all.iter().filter(|one| one.outcome.as_ref().map(|(outcome, _)| *outcome) == wanted).count()
@@ -142,8 +144,8 @@ fn in_sum(all: &[DecisionEffect]) -> String {
 fn given_back(decided: &DecisionEffect) -> String {
     let pods = match decided.freed.allowed_pods {
         0 => return "nothing".into(),
-        1 => "room for 1 pod".to_owned(),
-        n => format!("room for {n} pods"),
+        1 => "capacity for 1 pod".to_owned(),
+        n => format!("capacity for {n} pods"),
     };
     match amount::parts(&decided.freed).is_empty() {
         true => pods,
@@ -152,7 +154,7 @@ fn given_back(decided: &DecisionEffect) -> String {
 }
 
 /// `from in flight to unschedulable (ScheduleAttemptFailure)`.
-fn went(moved: &QueueMove) -> String {
+fn move_text(moved: &QueueMove) -> String {
     let to = match moved.to {
         QueueName::None => "out of the queue",
         to => to.as_str(),

@@ -1,5 +1,5 @@
 //! What differs between two branches. The other one is first run as far as this one, on a copy;
-//! that and the comparison are done beside the keys.
+//! that and the comparison are done in the background.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct RunningComparison {
     work: BackgroundTask<Option<Vec<String>>>,
 }
 
-/// What a comparison came to.
+/// The result of a comparison.
 pub(super) struct BranchComparison {
     sides: ComparedBranches,
     lines: Vec<String>,
@@ -70,7 +70,7 @@ impl Driver {
         ))
     }
 
-    /// What a comparison came to, or the comparison if it is still under way.
+    /// The result of a comparison, or the comparison if it is still under way.
     pub(super) fn take_compared(
         &mut self,
         comparing: RunningComparison,

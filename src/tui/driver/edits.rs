@@ -49,7 +49,7 @@ impl Driver {
         })
     }
 
-    /// What became of the edits, or the edits if they are still under way.
+    /// The result of the edits, or the edits if they are still under way.
     pub(super) fn take_edits(
         &mut self,
         running: RunningEdits,
@@ -80,12 +80,12 @@ impl Driver {
     /// Keeps a command that would change what edits are applied to until they are.
     pub(super) fn defer(&mut self, command: &Command) -> Option<CommandResult> {
         let Some(RunningTask::Edits(running)) = &self.tasks.running else { return None };
-        if only_looks(command) {
-            return None;
-        }
         let words = &running.words;
         if matches!(command, Command::WhatIf(WhatIfCommand::OpenEditor(_))) {
             return Some(CommandResult::error(format!("{words} is being applied; Esc stops it")));
+        }
+        if !command.changes_session() {
+            return None;
         }
         let text = format!("done once {words} is applied; Esc stops it");
         self.tasks.deferred.push(command.clone());
@@ -99,24 +99,6 @@ impl Driver {
             _ => std::mem::take(&mut self.tasks.deferred),
         }
     }
-}
-
-/// Whether the command changes nothing that edits are applied to.
-fn only_looks(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Why(_)
-            | Command::WhyView(_)
-            | Command::ExplainNode(..)
-            | Command::CompareNodes(..)
-            | Command::Inspect(_)
-            | Command::Fold(..)
-            | Command::Disruptions
-            | Command::Dump
-            | Command::WhatIf(
-                WhatIfCommand::Menu(..) | WhatIfCommand::Offers(..) | WhatIfCommand::Versions(_)
-            )
-    )
 }
 
 impl RunningEdits {

@@ -1,5 +1,5 @@
 //! A cluster that is followed for long: what is kept stays within bounds, and who goes back to
-//! where it begins is told.
+//! where it begins is reported.
 
 use crate::tui::testing::LiveInterface;
 use kubestep_api::{Kind, Object};
@@ -74,11 +74,11 @@ fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
     let mut live = follow(live.keys("c "), &server, 600..800);
     let first = live.interface.driver.model.cycles[0].cycle;
     assert!(first > 1);
-    let told = "the history before +1m30s was dropped; a larger --history-memory keeps more";
+    let reported = "the history before +1m30s was dropped; a larger --history-memory keeps more";
     for keys in [" C", "S", "{", ":cycle 1<Enter>", "@10s<Enter>"] {
         live = live.keys(keys);
         let text = live.text();
-        assert!(text.contains(told), "{keys}: {text}");
+        assert!(text.contains(reported), "{keys}: {text}");
     }
     // From there on all is as ever, forward too, and the timeline begins there.
     let mut live = live.keys("}5");

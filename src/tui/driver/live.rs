@@ -19,10 +19,10 @@ pub(super) struct LiveConnection {
     /// A cluster that a shadow scheduler follows.
     pub following: Option<Following>,
     /// A cluster that the session schedules.
-    pub attended: Option<Box<InteractiveScheduler>>,
+    pub scheduler: Option<Box<InteractiveScheduler>>,
     /// Notices that are not on screen yet.
-    pub unsaid: Vec<Notice>,
-    /// Whether a real scheduler goes on without stepping.
+    pub pending_notices: Vec<Notice>,
+    /// Whether a live scheduler goes on without stepping.
     pub runs: bool,
 }
 
@@ -47,25 +47,25 @@ impl Driver {
     pub fn follows(&self) -> bool {
         let shadows = self.live.following.as_ref().is_some_and(|following| !following.is_frozen());
         shadows && self.branches.on_original()
-            || self.live.attended.is_some() && self.held().is_none()
+            || self.live.scheduler.is_some() && self.held().is_none()
     }
 
     /// Whether the connection to a cluster is to be looked at, also while it is frozen or a branch
     /// is shown.
     pub fn is_live(&self) -> bool {
-        self.live.following.is_some() || self.live.attended.is_some()
+        self.live.following.is_some() || self.live.scheduler.is_some()
     }
 
     /// What comes next from the cluster; never, if none is followed.
     pub async fn next_arrival(&mut self) -> Option<Arrival> {
-        match (&mut self.live.following, &mut self.live.attended) {
+        match (&mut self.live.following, &mut self.live.scheduler) {
             (Some(following), _) => following.next().await.map(Arrival::Event),
-            (None, Some(attended)) => attended.next().await,
+            (None, Some(scheduler)) => scheduler.next().await,
             (None, None) => std::future::pending().await,
         }
     }
 
-    /// Takes in what came and all behind it. Gives what is to be said.
+    /// Takes in what came and all behind it. Returns the messages.
     pub fn take_in(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
         let notices = match (&mut self.live.following, arrival) {
             (None, arrival) => self.take_arrival(arrival),
@@ -84,8 +84,8 @@ impl Driver {
         notices
     }
 
-    /// Lets the scheduler beside the cluster work for about `budget`; a real one only if it
-    /// `runs` by itself. Gives whether there is more to do, and what is to be said if a
+    /// Lets the shadow scheduler work for about `budget`; a live one only if it
+    /// `runs` by itself. Gives whether there is more to do, and the message if a
     /// breakpoint stopped it.
     pub fn live_slice(&mut self, budget: Duration, runs: bool) -> (bool, Option<CommandResult>) {
         let before = self.session.timeline().steps().end();
@@ -93,7 +93,7 @@ impl Driver {
             Some(following) if self.branches.on_original() => {
                 (following.work(&mut self.session, budget), None)
             }
-            None if runs => self.run_for_real(budget),
+            None if runs => self.run_live(budget),
             _ => (false, None),
         };
         if self.session.timeline().steps().end() != before {
@@ -105,7 +105,7 @@ impl Driver {
     /// Lets time pass. Gives when to do that again, and whether something has changed.
     pub fn live_tick(&mut self) -> (Duration, bool) {
         let before = self.session.timeline().steps().end();
-        let (next, mut changed) = match (&mut self.live.following, &self.live.attended) {
+        let (next, mut changed) = match (&mut self.live.following, &self.live.scheduler) {
             (Some(following), _) if self.branches.on_original() => {
                 following.tick(&mut self.session);
                 let shown = self.model.live.as_ref().and_then(|live| live.outage.as_ref());
@@ -114,9 +114,9 @@ impl Driver {
             }
             (Some(following), _) => {
                 let original = self.branches.other(ORIGINAL).unwrap_or(&self.session);
-                (following.stand_by(original), false)
+                (following.compact_queue(original), false)
             }
-            (None, Some(attended)) => (attended.next_tick(), self.tick_for_real()),
+            (None, Some(scheduler)) => (scheduler.next_tick(), self.tick_scheduler()),
             _ => (Duration::MAX, false),
         };
         changed |= self.session.timeline().steps().end() != before;
@@ -127,8 +127,8 @@ impl Driver {
     }
 
     /// What cannot be done while a cluster is followed.
-    pub(super) fn refused_live(&self, command: &Command) -> Option<CommandResult> {
-        let (real, frozen) = match (&self.live.following, &self.live.attended) {
+    pub(super) fn reject_while_followed(&self, command: &Command) -> Option<CommandResult> {
+        let (schedules, frozen) = match (&self.live.following, &self.live.scheduler) {
             // A branch goes its own way.
             _ if !self.branches.on_original() => return None,
             (Some(following), _) => (false, following.is_frozen()),
@@ -137,8 +137,8 @@ impl Driver {
         };
         let text = match command {
             Command::ContinueHere => "the past of a live cluster cannot be changed",
-            Command::Advance(_) if real => "time passes by itself on a live cluster",
-            Command::GoToTime(micros) if real && self.is_to_come(*micros) => {
+            Command::Advance(_) if schedules => "time passes by itself on a live cluster",
+            Command::GoToTime(micros) if schedules && self.is_to_come(*micros) => {
                 "this moment is still to come: time passes by itself on a live cluster"
             }
             Command::Advance(_) if !frozen => {
@@ -154,14 +154,14 @@ impl Driver {
     }
 
     pub(super) fn freeze(&mut self) -> CommandResult {
-        let (frozen, waiting) = match (&mut self.live.following, &mut self.live.attended) {
+        let (frozen, waiting) = match (&mut self.live.following, &mut self.live.scheduler) {
             (Some(following), _) => {
                 following.freeze(!following.is_frozen());
                 (following.is_frozen(), following.waiting())
             }
-            (None, Some(attended)) => {
-                attended.freeze(!attended.is_frozen());
-                (attended.is_frozen(), attended.waiting())
+            (None, Some(scheduler)) => {
+                scheduler.freeze(!scheduler.is_frozen());
+                (scheduler.is_frozen(), scheduler.waiting())
             }
             (None, None) => return CommandResult::default(),
         };
@@ -175,26 +175,26 @@ impl Driver {
     }
 
     pub(super) fn dump(&self) -> CommandResult {
-        let title = "What the scheduler believes".to_owned();
+        let title = "Scheduler cache and queues".to_owned();
         CommandResult::window(WindowContent::Lines(title, debugger::dump(&self.session)))
     }
 
-    /// Takes over whether what is shown is the live cluster, and whether a real scheduler is held.
+    /// Takes over whether what is shown is the live cluster, and whether a live scheduler is held.
     pub(super) fn place_changed(&mut self) {
-        let (away, real) = (!self.branches.on_original(), self.real_model());
+        let (away, scheduling) = (!self.branches.on_original(), self.scheduling_model());
         if let Some(live) = &mut self.model.live {
-            (live.away, live.real) = (away, real);
+            (live.away, live.scheduling) = (away, scheduling);
         }
     }
 
-    /// Why no scheduler of the cluster is at work, in a sentence.
+    /// Why no scheduler of the cluster is running, in a sentence.
     fn no_scheduler(&self) -> Option<String> {
         let world = self.session.world();
         world.schedulers().first_absence(world.now())
     }
 
     pub(super) fn live_changed(&mut self) {
-        self.model.live = match (&self.live.following, &self.live.attended) {
+        self.model.live = match (&self.live.following, &self.live.scheduler) {
             (Some(following), _) => Some(LiveModel {
                 frozen: following.is_frozen(),
                 outage: following.outage(),
@@ -203,8 +203,8 @@ impl Driver {
                 decisions: following.shadow().decisions().to_vec(),
                 ..LiveModel::default()
             }),
-            (None, Some(attended)) => {
-                Some(LiveModel { waiting: attended.waiting(), ..LiveModel::default() })
+            (None, Some(scheduler)) => {
+                Some(LiveModel { waiting: scheduler.waiting(), ..LiveModel::default() })
             }
             (None, None) => self.model.live.take().filter(|live| live.recorded),
         };

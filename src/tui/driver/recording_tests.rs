@@ -22,8 +22,8 @@ fn a_recording_is_stepped_through_in_both_directions() {
     }
     seen.dedup();
     let all = seen.join("\n");
-    for told in ["Pod default/tied", "cycle 1 default/tied", "cycle 3 default/strange"] {
-        assert!(all.contains(told), "{told}:\n{all}");
+    for reported in ["Pod default/tied", "cycle 1 default/tied", "cycle 3 default/strange"] {
+        assert!(all.contains(reported), "{reported}:\n{all}");
     }
     for expected in seen.iter().rev().skip(1) {
         live = live.keys("N");
@@ -41,8 +41,8 @@ fn what_the_clusters_scheduler_decided_stands_beside_ours() {
     let mut live = lab().keys("cL");
     live.golden("recording-decisions-100x30");
     let text = live.text();
-    for told in ["default/tied: tie", "default/clear: same", "default/strange: different"] {
-        assert!(text.contains(told), "{told}:\n{text}");
+    for reported in ["default/tied: tie", "default/clear: same", "default/strange: different"] {
+        assert!(text.contains(reported), "{reported}:\n{text}");
     }
     let mut live = live.keys("<Esc>:cycle 3<Enter>0d");
     live.golden("recording-cycle-100x30");

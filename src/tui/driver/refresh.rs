@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::{Driver, rows};
 use crate::report;
+use crate::tui::model::entry::entry_text;
 use crate::tui::model::{
     ArgumentNames, Configuration, CyclePosition, FoldedOutline, Model, ModelPart, NeededNames,
 };
 use crate::tui::names::CommonNameParts;
-use crate::tui::view::events;
 use kubestep_cluster::World;
 use kubestep_cluster::moments::MomentTarget;
 use kubestep_config as config;
@@ -32,12 +32,12 @@ pub(super) struct PendingReplay {
     /// What is still to be done.
     pub work: Option<Restoring>,
     /// The stop and the frame where it began.
-    pub came_from: (usize, Frame),
+    pub origin: (usize, Frame),
 }
 
 impl Default for PendingReplay {
     fn default() -> PendingReplay {
-        PendingReplay { work: None, came_from: (0, Frame::START) }
+        PendingReplay { work: None, origin: (0, Frame::START) }
     }
 }
 
@@ -254,8 +254,8 @@ impl Driver {
     fn take_cycles(&mut self) {
         let (history, cycles) = (self.session.history(), &mut self.model.cycles);
         let first = history.forgotten_cycles();
-        let gone = first.saturating_sub(self.freshness.forgotten).min(cycles.len());
-        cycles.drain(..gone);
+        let dropped = first.saturating_sub(self.freshness.forgotten).min(cycles.len());
+        cycles.drain(..dropped);
         let is_other = self.freshness.forgotten > first;
         self.freshness.forgotten = first;
         match history.replaced_since(self.freshness.replaced).filter(|_| !is_other) {
@@ -332,5 +332,5 @@ fn other_events(session: &Session) -> Vec<String> {
     let step = stop.and_then(|stop| session.timeline().steps().get(stop.step));
     let done = step.and_then(|step| step.input.as_ref()).map(Input::describe);
     let entry = session.position().entry.and_then(|id| session.history().get(id));
-    done.into_iter().chain(entry.map(events::entry_text)).collect()
+    done.into_iter().chain(entry.map(entry_text)).collect()
 }

@@ -145,6 +145,6 @@ fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> PodPlace {
     }
     match scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
         true => PodPlace::Queue(scheduler.queue().place_of(key)),
-        false => PodPlace::NobodyServes,
+        false => PodPlace::Unserved,
     }
 }

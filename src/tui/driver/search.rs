@@ -1,4 +1,4 @@
-//! What is looked for beside the keys, above all the smallest change that makes a pod fit; what
+//! What is searched in the background, above all the smallest change that makes a pod fit; what
 //! is found is applied as a what-if where it was asked for.
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub(super) struct FixQuery {
     frame: Frame,
 }
 
-/// Work on threads of its own, and what it came to last.
+/// Work on threads of its own, and its last result.
 #[derive(Default)]
 pub(super) struct Tasks {
     /// What is under way.
@@ -57,7 +57,7 @@ pub(super) enum RunningTask {
     Edits(RunningEdits),
 }
 
-/// What a search came to.
+/// The result of a search.
 pub(super) struct FoundFixes {
     question: FixQuery,
     fixes: Fixes,
@@ -140,7 +140,7 @@ impl Driver {
         }
     }
 
-    /// Looks how far the search is. What came of it once it is over.
+    /// Looks how far the search is. Returns the result once it is over.
     pub fn search_tick(&mut self) -> Option<CommandResult> {
         self.model.searching = None;
         let going_on = match self.tasks.running.take()? {
@@ -166,7 +166,7 @@ impl Driver {
                 Ok(done) => {
                     self.live.runs &= !done.stopped;
                     self.show_branch();
-                    let notes = self.given_up();
+                    let notes = self.dropped_branches();
                     return Some(CommandResult { notes, ..done });
                 }
             },

@@ -56,7 +56,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         let (sender, result) = sync_channel(1);
         let progress = Arc::new(TaskProgress::default());
         let shared = progress.clone();
-        // Nobody waits any more for what was given up.
+        // The result of a stopped task is dropped.
         let work = move || drop(sender.send(work(&shared)));
         kubestep_live::runtime::thread(name, work)?;
         Ok(BackgroundTask { progress, result })
@@ -77,7 +77,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         (self.progress.done.load(Ordering::Relaxed), self.progress.of.load(Ordering::Relaxed))
     }
 
-    /// What came of it, waiting for that no longer than `patience`.
+    /// The result, waiting for it no longer than `patience`.
     pub fn result(&self, patience: Duration) -> TaskState<T> {
         match self.result.recv_timeout(patience) {
             Ok(result) => TaskState::Done(result),

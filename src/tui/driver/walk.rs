@@ -18,7 +18,7 @@ pub(super) struct PendingSteps {
     pub step: fn(&mut Session) -> StepOutcome,
     /// Whether the view stays unless a breakpoint stops it.
     pub stays: bool,
-    /// Where it began, for what logging breakpoints have to say.
+    /// Where it began, for the messages of logging breakpoints.
     pub from: Option<Moment>,
 }
 
@@ -31,8 +31,8 @@ impl Driver {
         done.unwrap_or_else(|| self.begin_run(Goal::Steps))
     }
 
-    /// Walks on while there is `more` time. What came of it once it is over. For real all is
-    /// done at once: nobody else decides in between.
+    /// Walks on while there is `more` time. Returns the result once it is over. A live
+    /// scheduler does all at once, without decisions in between.
     pub(super) fn walk_on(&mut self, more: impl Fn() -> bool) -> Option<CommandResult> {
         let mut walk = self.run.steps.take()?;
         let mut went = StepResult::Ran(StepOutcome::Moved);
@@ -41,7 +41,7 @@ impl Driver {
             let before = self.session.moment();
             went = self.one_step(walk.way, walk.step);
             walk.left -= 1;
-            let sends = walk.way == StepMode::Over && self.is_real() && went.is_new_cycle();
+            let sends = walk.way == StepMode::Over && self.schedules_live() && went.is_new_cycle();
             stop = match walk.way {
                 StepMode::Back => self.stop_passed_back(before),
                 // All of the cycle is stepped over.
@@ -54,7 +54,7 @@ impl Driver {
             if sends {
                 sent = self.send();
             }
-            if walk.left > 0 && !self.is_real() && !more() {
+            if walk.left > 0 && !self.schedules_live() && !more() {
                 self.run.steps = Some(walk);
                 return None;
             }
@@ -69,7 +69,7 @@ impl Driver {
     }
 
     /// How far a walk is, for the status line.
-    pub(super) fn walk_words(&self) -> Option<String> {
+    pub(super) fn walk_text(&self) -> Option<String> {
         let walk = self.run.steps?;
         let done = walk.count - walk.left;
         Some(format!("{done} of {}; Esc stops", count(walk.count as usize, "step")))

@@ -1,4 +1,4 @@
-//! Edits and branches: what the interface wishes, done with the session it works on.
+//! Does what-if commands: edits, branches and questions about them.
 
 use std::time::Instant;
 
@@ -34,43 +34,38 @@ impl Driver {
             // The editor shows what is wrong, and is opened again.
             WhatIfCommand::Edits(edits) => Ok(self.edits(edits.clone(), WHOLE, "")),
             WhatIfCommand::Fix(number) => self.apply_fix(*number),
-            WhatIfCommand::Undo => self
-                .branches
-                .undo(&mut self.session)
-                .map(|w| CommandResult::info(format!("undone: {w}"))),
+            WhatIfCommand::Undo => self.undo(),
             WhatIfCommand::Redo => self.redo(),
-            WhatIfCommand::Fork(name) => {
-                let forked = self.branches.fork(&mut self.session, name.as_deref());
-                forked.map(|name| {
-                    CommandResult::info(format!(
-                        "on branch {name}; the previous branch is unchanged"
-                    ))
-                })
-            }
-            WhatIfCommand::Branch(Some(name)) => {
-                let switched = self.branches.switch(&mut self.session, name);
-                let words = format!("on branch {name}");
-                switched
-                    .map(|()| CommandResult { closes_windows: true, ..CommandResult::info(words) })
-            }
+            WhatIfCommand::Fork(name) => self.fork(name.as_deref()),
+            WhatIfCommand::Branch(Some(name)) => self.switch_branch(name),
             WhatIfCommand::Branch(None) => Ok(self.list_branches()),
             WhatIfCommand::Compare(name) => self.compare(name.as_deref()),
             WhatIfCommand::Versions(text) => self.versions(text),
             WhatIfCommand::Weigh(plugin, by) => self.weigh(*plugin, *by),
         };
-        let looks = matches!(
-            command,
-            WhatIfCommand::Menu(..)
-                | WhatIfCommand::Offers(..)
-                | WhatIfCommand::OpenEditor(_)
-                | WhatIfCommand::Versions(_)
-        );
-        if !looks && !matches!(command, WhatIfCommand::Weigh(..) | WhatIfCommand::Compare(_)) {
+        let keeps_branch = matches!(command, WhatIfCommand::Weigh(..) | WhatIfCommand::Compare(_));
+        if command.changes_session() && !keeps_branch {
             self.show_branch();
         }
-        let notes = self.given_up();
+        let notes = self.dropped_branches();
         done.map(|done| CommandResult { notes, ..done })
             .unwrap_or_else(|EditError(text)| CommandResult::error(text))
+    }
+
+    fn undo(&mut self) -> Result<CommandResult, EditError> {
+        let undone = self.branches.undo(&mut self.session)?;
+        Ok(CommandResult::info(format!("undone: {undone}")))
+    }
+
+    fn fork(&mut self, name: Option<&str>) -> Result<CommandResult, EditError> {
+        let name = self.branches.fork(&mut self.session, name)?;
+        Ok(CommandResult::info(format!("on branch {name}; the previous branch is unchanged")))
+    }
+
+    fn switch_branch(&mut self, name: &str) -> Result<CommandResult, EditError> {
+        self.branches.switch(&mut self.session, name)?;
+        let text = format!("on branch {name}");
+        Ok(CommandResult { closes_windows: true, ..CommandResult::info(text) })
     }
 
     /// Shows the current branch, after anything was done to it.
@@ -81,9 +76,9 @@ impl Driver {
         self.future_forgotten();
     }
 
-    /// What there is to say of branches that were given up.
-    pub(super) fn given_up(&mut self) -> Vec<String> {
-        self.branches.take_given_up().iter().map(ToString::to_string).collect()
+    /// The notices of branches that were dropped.
+    pub(super) fn dropped_branches(&mut self) -> Vec<String> {
+        self.branches.take_dropped().iter().map(ToString::to_string).collect()
     }
 
     fn menu(&mut self, key: ObjectKey, pod: Option<NamespacedName>) -> CommandResult {
@@ -177,7 +172,7 @@ impl Driver {
         Ok(self.begin_run(Goal::Redo))
     }
 
-    /// Goes on with it; what came of it once it is over.
+    /// Goes on with it; returns the result once it is over.
     pub(super) fn redo_on(&mut self, more: impl FnMut() -> bool) -> Option<CommandResult> {
         let begun = self.run.redoing.take()?;
         let left = match self.branches.redo(&mut self.session, more) {

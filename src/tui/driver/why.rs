@@ -10,7 +10,7 @@ use crate::report::outline::{LinkTarget, OutlineItem};
 use crate::report::why::{of_node, outline};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::{FoldedOutline, OutlineKind};
-use crate::tui::view::ViewId;
+use crate::tui::view_id::ViewId;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
 use kubestep_framework::pod::NamespacedName;

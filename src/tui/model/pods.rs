@@ -31,8 +31,8 @@ pub enum PodPlace {
     Queue(QueueName),
     /// Run to its end.
     Ended,
-    /// No profile serves its scheduler name, so nobody will ever schedule it.
-    NobodyServes,
+    /// No profile serves its scheduler name, so no scheduler here takes it.
+    Unserved,
 }
 
 impl PodPlace {
@@ -43,7 +43,7 @@ impl PodPlace {
             PodPlace::Waiting(node) => format!("waits for {node}"),
             PodPlace::Queue(queue) => queue.as_str().to_owned(),
             PodPlace::Ended => "ended".into(),
-            PodPlace::NobodyServes => "no profile serves it".into(),
+            PodPlace::Unserved => "no profile serves it".into(),
         }
     }
 

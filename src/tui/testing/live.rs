@@ -44,7 +44,7 @@ pub fn session_with(cluster: &str, gates: &str) -> Session {
     Session::new(world(read(cluster), gates, |_| {}))
 }
 
-/// The same where the API server is elsewhere.
+/// The same where the API server has another address.
 fn remote_session(cluster: &str) -> Session {
     Session::new(world(read(cluster), "", World::mirror_remote))
 }
@@ -168,7 +168,7 @@ impl LiveInterface {
         self.interface.app.is_running() || waits && (driver.is_working() || driver.is_searching())
     }
 
-    /// The interface on a scheduler that decides for real, in a cluster written as YAML.
+    /// The interface on a scheduler that schedules it live, in a cluster written as YAML.
     pub fn real(cluster: &str) -> (LiveInterface, StandIn) {
         LiveInterface::real_with(cluster, false)
     }
@@ -182,14 +182,14 @@ impl LiveInterface {
         let nodes = world.api().nodes().cloned().map(Object::Node);
         let server = StandIn::new(world.now(), pods.chain(nodes));
         let about = ("lab".to_owned(), dry_run);
-        let attended = InteractiveScheduler::new(
+        let scheduler = InteractiveScheduler::new(
             Box::new(server.clone()),
             &session,
             about,
             Box::new(|_, _| {}),
         );
         let mut live = LiveInterface::new(session, (160, 30));
-        live.interface.driver.attend(attended);
+        live.interface.driver.schedule_for(scheduler);
         (live.turn(), server)
     }
 
@@ -197,7 +197,7 @@ impl LiveInterface {
     pub fn turn(mut self) -> LiveInterface {
         loop {
             self.interface.driver.live_tick();
-            let notices = self.interface.driver.take_unsaid();
+            let notices = self.interface.driver.take_pending_notices();
             notices
                 .into_iter()
                 .for_each(|notice| self.interface.app.notify(Severity::Warning, notice.text));

@@ -85,7 +85,8 @@ impl View for BreakpointsView<'_> {
     }
 
     fn empty(&self) -> String {
-        "No breakpoint: b sets one at the selected row of any view, :break PLACE anywhere.".into()
+        "No breakpoint: b sets one at the selected row of any view, :break LOCATION anywhere."
+            .into()
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {

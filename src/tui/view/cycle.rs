@@ -86,8 +86,8 @@ impl<'a> CycleView<'a> {
         let failing = || rows.clone().filter(|(_, row)| row.plugin.is_some() && rejects(row));
         let at_filter = failing().filter(|_| cycle.feasible.is_empty());
         let passing = at_filter.filter_map(|(at, row)| Some((row.share?.0, at)));
-        let elsewhere = || failing().find(|(_, row)| row.share.is_none()).map(|(at, _)| at);
-        passing.min().map(|(_, at)| at).or_else(elsewhere)
+        let whole_cycle = || failing().find(|(_, row)| row.share.is_none()).map(|(at, _)| at);
+        passing.min().map(|(_, at)| at).or_else(whole_cycle)
     }
 }
 
@@ -148,7 +148,7 @@ fn push_statuses(rows: &mut Vec<CycleRow>, point: ExtensionPoint, cycle: &CycleR
     let (at, answers) = (rows.len(), cycle.answers(point));
     for answer in answers {
         let verdict = verdict::of_code(answer.status.code());
-        let words = status_words(answer);
+        let words = status_text(answer);
         rows.push(CycleRow::new((point, Some(answer.plugin)), verdict, words));
     }
     if !answers.is_empty() {
@@ -171,7 +171,7 @@ fn push_statuses(rows: &mut Vec<CycleRow>, point: ExtensionPoint, cycle: &CycleR
     rows.insert(at, CycleRow::new((point, None), verdict, words));
 }
 
-fn status_words(answer: &PluginStatus) -> String {
+fn status_text(answer: &PluginStatus) -> String {
     let mut words = answer.status.message();
     if let Some(nodes) = &answer.nodes {
         let names: Vec<&str> = nodes.iter().map(|n| n.as_str()).collect();
@@ -348,11 +348,11 @@ fn push_score(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
             (VerdictSign::NotEvaluated, "one node passed, so there was nothing to compare".into())
         }
         (0, _) => (VerdictSign::NotEvaluated, "did not run".to_owned()),
-        _ => (VerdictSign::Success, score_words(cycle)),
+        _ => (VerdictSign::Success, score_text(cycle)),
     };
     rows.push(CycleRow::new((point, None), verdict, words));
     for column in &cycle.score.plugins {
-        let (verdict, words) = (VerdictSign::Success, column_words(cycle, column));
+        let (verdict, words) = (VerdictSign::Success, column_text(cycle, column));
         rows.push(CycleRow::new((point, Some(column.plugin)), verdict, words));
     }
     for column in &cycle.score.opaque {
@@ -361,17 +361,17 @@ fn push_score(rows: &mut Vec<CycleRow>, cycle: &CycleRecord) {
     }
 }
 
-fn score_words(cycle: &CycleRecord) -> String {
+fn score_text(cycle: &CycleRecord) -> String {
     let best = cycle.score.totals.iter().max().unwrap_or_default();
     let node = cycle.node.map(|n| format!(", {n} was chosen")).unwrap_or_default();
     let tie = match cycle.tied {
         0 => String::new(),
-        n => format!(", {n} nodes tied{}", shared::tie_break_words(cycle)),
+        n => format!(", {n} nodes tied{}", shared::tie_break_text(cycle)),
     };
     format!("best total {best}{tie}{node}")
 }
 
-fn column_words(cycle: &CycleRecord, column: &ScoreColumn) -> String {
+fn column_text(cycle: &CycleRecord, column: &ScoreColumn) -> String {
     let range = (column.normalized.iter().min(), column.normalized.iter().max());
     let (Some(low), Some(high)) = range else { return String::new() };
     let best = column.normalized.iter().position(|n| n == high);
@@ -403,7 +403,7 @@ impl GridSource for CycleView<'_> {
                 let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
                 GridColumn::text("status", widest.max(8) as u16)
             }
-            _ => GridColumn::prose("what it said", 20),
+            _ => GridColumn::prose("message", 20),
         }
     }
 
@@ -439,7 +439,7 @@ impl GridSource for CycleView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.model.has_break(|| self.place(row, 0))
+        self.model.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -458,7 +458,7 @@ impl GridSource for CycleView<'_> {
 }
 
 impl View for CycleView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         let row = self.rows.get(row).filter(|row| row.skipped.is_none())?;
         let plugin = row.plugin.map(|plugin| format!("/{plugin}")).unwrap_or_default();
         Some(format!("{}{plugin}", row.point.name()))

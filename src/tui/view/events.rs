@@ -7,6 +7,7 @@ use super::shared::since_start;
 use super::{View, shared};
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
+use crate::tui::model::entry::{kind, what};
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -42,31 +43,6 @@ const CAUSE: usize = 26;
 
 /// The events, by their labels, that move a pod because something failed.
 const FAILURES: [&str; 1] = ["ScheduleAttemptFailure"];
-
-/// What kind of line it is.
-fn kind(entry: &Entry) -> &'static str {
-    match entry {
-        Entry::Cycle(_) => "cycle",
-        Entry::Move(_) => "move",
-        Entry::Hint(_) => "hint",
-        Entry::Event(..) => "event",
-    }
-}
-
-/// What happened, in a few words.
-fn what(entry: &Entry) -> String {
-    match entry {
-        Entry::Cycle(record) => record.outcome.as_str().to_owned(),
-        Entry::Move(moved) => moved.words(),
-        Entry::Hint(hint) => format!("{}: {}", hint.plugin, hint.answer),
-        Entry::Event(_, event) => format!("{}: {}", event.reason, event.note),
-    }
-}
-
-/// One line about an entry: what it is, of which pod, and what happened.
-pub fn entry_text(entry: &Entry) -> String {
-    format!("{} of {}: {}", kind(entry), entry.pod(), what(entry))
-}
 
 /// The decision or change that led to the event.
 fn cause(entry: &Entry) -> String {
@@ -128,7 +104,7 @@ impl GridSource for EventsView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.0.has_break(|| self.place(row, 0))
+        self.0.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -147,7 +123,7 @@ impl GridSource for EventsView<'_> {
 }
 
 impl View for EventsView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         match self.entry(row)? {
             Entry::Move(moved) => {
                 Some(format!("pod:{} queue:{}", moved.pod, location::queue_name(moved.to)))

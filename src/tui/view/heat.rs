@@ -186,8 +186,8 @@ impl View for HeatView<'_> {
         self.inner.run_to(self.row(line, column)?, 0)
     }
 
-    fn place(&self, line: usize, column: usize) -> Option<String> {
-        self.inner.place(self.row(line, column)?, 0)
+    fn location(&self, line: usize, column: usize) -> Option<String> {
+        self.inner.location(self.row(line, column)?, 0)
     }
 
     fn open(&self, line: usize, column: usize) -> OnEnter {

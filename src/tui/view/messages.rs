@@ -1,4 +1,4 @@
-//! Everything that was said: notices, warnings and errors with the time and how often.
+//! All messages: notices, warnings and errors with the time and how often.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ impl MessagesView {
     }
 }
 
-/// A sign and a word for a severity, told apart without colour.
+/// A sign and a word for a severity, distinguished without colour.
 fn sign(severity: Severity) -> &'static str {
     match severity {
         Severity::Info => "· notice",
@@ -37,7 +37,7 @@ fn scope(severity: Severity) -> Scope {
 
 /// Virtual time since the start, as the clock in the second line shows it.
 fn time(message: &Message) -> String {
-    message.said.map(|(_, last)| format!("+{}", span(last))).unwrap_or_default()
+    message.shown.map(|(_, last)| format!("+{}", span(last))).unwrap_or_default()
 }
 
 impl GridSource for MessagesView {
@@ -74,7 +74,7 @@ impl GridSource for MessagesView {
         let message = self.message(row)?;
         match column {
             0 => Some(message.severity as i64),
-            1 => Some(message.said.map_or(i64::MIN, |(_, last)| last)),
+            1 => Some(message.shown.map_or(i64::MIN, |(_, last)| last)),
             _ => None,
         }
     }
@@ -108,12 +108,12 @@ impl View for MessagesView {
         let Some(message) = self.message(row) else { return Vec::new() };
         let mut lines = vec![DetailLine::text(&message.text).scoped(scope(message.severity))];
         lines.push(DetailLine::field("severity", sign(message.severity)));
-        if let Some((first, last)) = message.said {
+        if let Some((first, last)) = message.shown {
             let words = match message.times {
                 1 => format!("+{} since the start", span(last)),
                 n => format!("{n} times, from +{} to +{}", span(first), span(last)),
             };
-            lines.push(DetailLine::field("said", words));
+            lines.push(DetailLine::field("time", words));
         }
         lines
     }

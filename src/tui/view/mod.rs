@@ -9,7 +9,7 @@ mod configuration;
 mod cycle;
 #[cfg(test)]
 mod drawn_tests;
-pub(super) mod events;
+mod events;
 mod extended;
 mod filter;
 mod funnel;
@@ -44,6 +44,7 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 use kubestep_live::{Agreement, ComparedDecision};
 
+pub use super::view_id::ViewId;
 pub use shape::ViewShape;
 
 /// A view: rows, and what is to be said about them.
@@ -115,8 +116,8 @@ pub trait View: GridSource {
         self.moment(row, column).map(RunTarget::Position)
     }
 
-    /// The place that a breakpoint on a cell sits at, as it is written.
-    fn place(&self, _row: usize, _column: usize) -> Option<String> {
+    /// The location of a breakpoint on a cell, as `:break` takes it.
+    fn location(&self, _row: usize, _column: usize) -> Option<String> {
         None
     }
 
@@ -186,15 +187,9 @@ pub struct ViewSpec {
     pub help: &'static str,
 }
 
-/// Makes the enum of views and their table from the same rows.
+/// Makes the table of views, in the order of [`ViewId`].
 macro_rules! views {
     ($($id:ident { $name:literal $key:literal $title:literal $part:ident in $enclosing:ident, $rows:expr, $help:literal })*) => {
-        /// A view that fills the screen.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum ViewId {
-            $(#[doc = $help] $id,)*
-        }
-
         /// The table of views: those with a digit first.
         pub const VIEWS: &[(ViewId, ViewSpec)] = &[
             $((ViewId::$id, ViewSpec {
@@ -207,6 +202,21 @@ macro_rules! views {
                 help: $help,
             }),)*
         ];
+
+        const _: () = {
+            let mut row = 0;
+            while row < VIEWS.len() {
+                assert!(VIEWS[row].0 as usize == row, "the table has another order");
+                row += 1;
+            }
+        };
+
+        /// The row of a view; without one for each this does not compile.
+        const fn row(view: ViewId) -> usize {
+            match view {
+                $(ViewId::$id => ViewId::$id as usize,)*
+            }
+        }
     };
 }
 
@@ -268,7 +278,7 @@ impl ViewId {
 
     /// Its row of the table.
     pub fn spec(self) -> &'static ViewSpec {
-        &VIEWS[self as usize].1
+        &VIEWS[row(self)].1
     }
 
     /// Its name on the first line.
@@ -360,7 +370,7 @@ pub fn decision_lines(decision: &ComparedDecision) -> Vec<DetailLine> {
 
 /// What the live cluster's scheduler decided in place of a cycle of ours.
 fn live_decision_lines(model: &Model, cycle: u64) -> Vec<DetailLine> {
-    model.decision_beside(cycle).map(decision_lines).unwrap_or_default()
+    model.cluster_decision(cycle).map(decision_lines).unwrap_or_default()
 }
 
 pub(super) use nodes::taints;

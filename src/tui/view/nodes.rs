@@ -62,7 +62,7 @@ const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
 const PODS: usize = 2;
 /// The column of the first of them.
 const FIRST_DRAWN: usize = 2;
-/// The first column behind them.
+/// The first column trailing them.
 const BEHIND: usize = FIRST_DRAWN + DRAWN.len();
 
 /// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
@@ -162,8 +162,8 @@ pub struct NodesView<'a> {
     extended: Vec<ExtendedResource>,
 }
 
-/// What a column behind the drawn resources shows.
-enum Behind<'a> {
+/// What a column trailing the drawn resources shows.
+enum TrailingColumn<'a> {
     Extended(&'a ExtendedResource),
     Nominated,
     Taints,
@@ -199,14 +199,14 @@ impl<'a> NodesView<'a> {
     }
 
     /// Pods are nominated only now and then: their column is there only while some are.
-    fn behind(&self, column: usize) -> Behind<'_> {
+    fn trailing(&self, column: usize) -> TrailingColumn<'_> {
         let at = column.saturating_sub(BEHIND);
         match self.extended.get(at) {
-            Some(resource) => Behind::Extended(resource),
+            Some(resource) => TrailingColumn::Extended(resource),
             None if at == self.extended.len() && !self.model.nominated.is_empty() => {
-                Behind::Nominated
+                TrailingColumn::Nominated
             }
-            None => Behind::Taints,
+            None => TrailingColumn::Taints,
         }
     }
 
@@ -332,10 +332,10 @@ impl GridSource for NodesView<'_> {
                     u16::try_from(all).unwrap_or(u16::MAX),
                 )
             }
-            _ => match self.behind(column) {
-                Behind::Extended(resource) => resource.column(),
-                Behind::Nominated => GridColumn::number("nominated", 9),
-                Behind::Taints => GridColumn::prose("taints", 16),
+            _ => match self.trailing(column) {
+                TrailingColumn::Extended(resource) => resource.column(),
+                TrailingColumn::Nominated => GridColumn::number("nominated", 9),
+                TrailingColumn::Taints => GridColumn::prose("taints", 16),
             },
         }
     }
@@ -348,14 +348,16 @@ impl GridSource for NodesView<'_> {
                 out.set(text, scope);
             }
             (2..=4, _) => self.draw_use(row, column - FIRST_DRAWN, out),
-            (BEHIND.., node) => match (self.behind(column), node) {
-                (Behind::Extended(resource), _) => {
+            (BEHIND.., node) => match (self.trailing(column), node) {
+                (TrailingColumn::Extended(resource), _) => {
                     out.set(&resource.ratio(self.nodes_of(row)), Scope::Text);
                 }
-                (Behind::Nominated, _) if self.nominated(row) > 0 => {
+                (TrailingColumn::Nominated, _) if self.nominated(row) > 0 => {
                     out.set(&self.nominated(row).to_string(), Scope::LoadReserved);
                 }
-                (Behind::Taints, Some(node)) => out.set(&taints(node).join(", "), Scope::Text),
+                (TrailingColumn::Taints, Some(node)) => {
+                    out.set(&taints(node).join(", "), Scope::Text)
+                }
                 _ => {}
             },
             _ => {}
@@ -372,7 +374,7 @@ impl GridSource for NodesView<'_> {
     /// Resources are sorted by how full they are, as their bars show it.
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
         if column >= BEHIND {
-            let Behind::Extended(resource) = self.behind(column) else { return None };
+            let TrailingColumn::Extended(resource) = self.trailing(column) else { return None };
             return Some(resource.fullness(self.nodes_of(row)));
         }
         let drawn = column.checked_sub(FIRST_DRAWN)?;
@@ -380,7 +382,7 @@ impl GridSource for NodesView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.model.has_break(|| self.place(row, 0))
+        self.model.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -404,7 +406,7 @@ impl GridSource for NodesView<'_> {
 }
 
 impl View for NodesView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         Some(format!("node:{}", self.node(row)?.name))
     }
 

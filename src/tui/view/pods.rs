@@ -30,7 +30,7 @@ fn sign(place: PodPlace) -> (&'static str, Scope) {
         PodPlace::Waiting(_) => of(VerdictSign::Wait),
         PodPlace::Queue(queue) => shared::queue_sign(queue),
         PodPlace::Ended => of(VerdictSign::Skip),
-        PodPlace::NobodyServes => of(VerdictSign::Error),
+        PodPlace::Unserved => of(VerdictSign::Error),
     }
 }
 
@@ -40,7 +40,7 @@ impl PodsView<'_> {
     }
 
     /// Where the pod is; what the names of all nodes share is in the title.
-    fn place_words(&self, row: &PodRow) -> String {
+    fn place_text(&self, row: &PodRow) -> String {
         let short = |node: Symbol| self.0.node_names.short(&node).to_owned();
         match row.place {
             PodPlace::Node(node) => format!("on {}", short(node)),
@@ -100,7 +100,7 @@ impl GridSource for PodsView<'_> {
             0 => write!(out, "{}", row.name()),
             1 => {
                 out.scope = scope;
-                write!(out, "{sign} {}", self.place_words(row))
+                write!(out, "{sign} {}", self.place_text(row))
             }
             2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
             3 => out.write_str(&self.requests(&row.pod)),
@@ -118,7 +118,7 @@ impl GridSource for PodsView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.0.has_break(|| self.place(row, 0))
+        self.0.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -143,7 +143,7 @@ impl GridSource for PodsView<'_> {
 }
 
 impl View for PodsView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         Some(format!("pod:{}", self.pod(row)?.name()))
     }
 
@@ -169,10 +169,10 @@ impl View for PodsView<'_> {
         if let Some(node) = self.0.nomination_of(key) {
             lines.push(DetailLine::field(
                 "nominated",
-                format!("room is reserved on {node}; 5 shows it"),
+                format!("capacity is reserved on {node}; 5 shows it"),
             ));
         }
-        if row.place == PodPlace::NobodyServes {
+        if row.place == PodPlace::Unserved {
             let scheduler = row.pod.spec.scheduler_name;
             let text = format!("no profile of the configuration is called {scheduler:?}");
             lines.push(DetailLine::field("why", text));

@@ -177,7 +177,7 @@ impl<'a> PreemptionView<'a> {
         };
         let mut lines = vec![DetailLine::heading(heading)];
         let scope = verdict::of_code(group.code).scope();
-        let words = status_words(group.code, &group.words);
+        let words = status_text(group.code, &group.words);
         lines.push(DetailLine::field("dry run", words).scoped(scope));
         lines.extend(self.answers());
         lines.push(DetailLine::key("Enter", enter));
@@ -198,7 +198,7 @@ impl<'a> PreemptionView<'a> {
 }
 
 /// A code and words; a node that was not tried has no code of the dry run's.
-fn status_words(code: Code, words: &str) -> String {
+fn status_text(code: Code, words: &str) -> String {
     if code == Code::Skip { words.to_owned() } else { format!("{}: {words}", code.as_str()) }
 }
 
@@ -230,7 +230,7 @@ fn groups(cycle: &CycleRecord, others: &[NodeId]) -> Vec<DryRunGroup> {
         let finding = (own.map(std::ptr::from_ref), extender, cycle.filter.verdicts.get(*node));
         let at = *places.entry(finding).or_insert_with(|| {
             let (code, words) = found(cycle, *node);
-            let key = shared::key_of_text(&status_words(code, &words));
+            let key = shared::key_of_text(&status_text(code, &words));
             groups.push(DryRunGroup { key, code, words, nodes: Vec::new() });
             groups.len() - 1
         });

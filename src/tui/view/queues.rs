@@ -100,7 +100,7 @@ impl GridSource for QueuesView<'_> {
                 let widest = self.measured().map(|pod| pod.info.priority().to_string().len());
                 GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
-            3 => GridColumn::number("tries", 5).shown_from(WidthTier::Standard),
+            3 => GridColumn::number("attempts", 8).shown_from(WidthTier::Standard),
             4 => GridColumn::number("since", 7).shown_from(WidthTier::Standard),
             5 => GridColumn::number("left", 7),
             6 => {
@@ -145,7 +145,7 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.0.has_break(|| self.place(row, 0))
+        self.0.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -235,7 +235,7 @@ fn first_lines(model: &Model) -> Vec<DetailLine> {
 }
 
 impl View for QueuesView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         Some(format!("pod:{}", self.pod(row)?.info.key()))
     }
 
@@ -301,7 +301,7 @@ impl View for QueuesView<'_> {
         if let Some(node) = self.0.nomination_of(key) {
             lines.push(DetailLine::field(
                 "nominated",
-                format!("room is reserved on {node}; 5 shows it"),
+                format!("capacity is reserved on {node}; 5 shows it"),
             ));
         }
         if !pod.rejected_by.is_empty() {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::shared::{NAMES, tie_break_words};
+use super::shared::{NAMES, tie_break_text};
 use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::{SHADES, VerdictSign};
@@ -229,7 +229,7 @@ impl<'a> ScoresView<'a> {
         }
         let names = cycle.tied_nodes().into_iter().map(|id| cycle.nodes.name(id));
         let names: Vec<String> = names.map(|name| self.short(&name).to_owned()).collect();
-        let words = names.join(", ") + &tie_break_words(cycle);
+        let words = names.join(", ") + &tie_break_text(cycle);
         Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
     }
 
@@ -412,7 +412,7 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.model.has_break(|| self.place(row, 0))
+        self.model.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -434,7 +434,7 @@ impl GridSource for ScoresView<'_> {
 }
 
 impl View for ScoresView<'_> {
-    fn place(&self, row: usize, column: usize) -> Option<String> {
+    fn location(&self, row: usize, column: usize) -> Option<String> {
         let plugin = View::plugin_of(self, column).map(|plugin| format!("/{plugin}"));
         Some(format!("Score{} node:{}", plugin.unwrap_or_default(), self.node_name(row)?))
     }

@@ -39,7 +39,7 @@ pub fn labels_text(labels: &Labels) -> String {
     if all.is_empty() { "none".into() } else { all.join(", ") }
 }
 
-/// A sign for a queue, so that it is told apart before its name is read. A pod is in none because no
+/// A sign for a queue, so that it is seen before its name is read. A pod is in none because no
 /// profile serves it.
 pub fn queue_sign(queue: QueueName) -> (&'static str, Scope) {
     let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
@@ -137,6 +137,6 @@ fn group_line(group: &GroupRecord) -> DetailLine {
 }
 
 /// How a tie was broken, where not as upstream does.
-pub fn tie_break_words(cycle: &CycleRecord) -> String {
+pub fn tie_break_text(cycle: &CycleRecord) -> String {
     cycle.other_tie_break().map(|how| format!(" (broken by {how})")).unwrap_or_default()
 }

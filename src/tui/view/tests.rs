@@ -316,7 +316,7 @@ fn nominated_pods_and_the_room_kept_for_them_are_shown_on_their_node() {
     assert!(text.contains("default/payment (priority"), "{text}");
     assert!(text.contains("reserved") && text.contains("then free"), "{text}");
     let mut live = live.keys("2");
-    assert!(live.text().contains("room is reserved on node-1"), "{}", live.text());
+    assert!(live.text().contains("capacity is reserved on node-1"), "{}", live.text());
     let mut live = live.keys("n5<Esc>");
     assert!(!live.text().contains("nominated"), "it has its node: {}", live.text());
     let mut dump = LiveInterface::demo("preemption-budget").resized(120, 40).keys("nK");

@@ -195,7 +195,7 @@ impl GridSource for TimelineView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.0.has_break(|| self.place(row, 0))
+        self.0.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -204,7 +204,7 @@ impl GridSource for TimelineView<'_> {
 }
 
 impl View for TimelineView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         Some(format!("pod:{}", self.cycle(row)?.pod))
     }
 

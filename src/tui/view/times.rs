@@ -1,5 +1,5 @@
 //! Where the time goes: what each plugin takes at each extension point, in the cycle at the position and in
-//! the whole session, and how many nodes it refused.
+//! the whole session, and how many nodes it rejected.
 //!
 //! The times are those of this program on this computer, not of the cluster's scheduler. Filter is measured
 //! with every plugin on every node, also behind a node's first rejection.
@@ -13,6 +13,7 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
+use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::stopwatch::Spent;
 
@@ -48,8 +49,8 @@ fn time(nanos: u64) -> String {
     }
 }
 
-/// `refused/looked at`, where a plugin is asked whether nodes can take the pod.
-fn refused(spent: &Spent) -> String {
+/// `rejected/evaluated`, of Filter plugins.
+fn rejected(spent: &Spent) -> String {
     match spent.point {
         ExtensionPoint::Filter => format!("{}/{}", spent.refused, spent.nodes),
         _ => String::new(),
@@ -74,7 +75,7 @@ impl GridSource for TimesView<'_> {
             4 => GridColumn::text("share of session", 16),
             5 => GridColumn::number("rejected", 11),
             6 => GridColumn::number("in cycle", 11).shown_from(WidthTier::Standard),
-            _ => GridColumn::number("turns", 7).shown_from(WidthTier::Standard),
+            _ => GridColumn::number("calls", 7).shown_from(WidthTier::Standard),
         }
     }
 
@@ -92,8 +93,8 @@ impl GridSource for TimesView<'_> {
                 let bar = BLOCK.repeat((share * BAR).div_ceil(100) as usize);
                 write!(out, "{share:>3}% {bar}")
             }
-            5 => out.write_str(&refused(&row.all)),
-            6 => out.write_str(&row.here.map(|here| refused(&here)).unwrap_or_default()),
+            5 => out.write_str(&rejected(&row.all)),
+            6 => out.write_str(&row.here.map(|here| rejected(&here)).unwrap_or_default()),
             _ => write!(out, "{}", row.all.turns),
         };
     }
@@ -152,7 +153,7 @@ impl View for TimesView<'_> {
         }
         let share = format!(", {}% of all plugins", self.share(row));
         lines.push(DetailLine::field("session", text_of(all) + &share));
-        let about = "Measured by kubestep, not in the cluster. A turn of Filter or Score covers all \
+        let about = "Measured by kubestep, not in the cluster. A call of Filter or Score covers all \
                      nodes; answers reused from a similar pod take no time.";
         lines.push(DetailLine::text(about).scoped(Scope::TextDim));
         lines
@@ -160,14 +161,14 @@ impl View for TimesView<'_> {
 }
 
 fn text_of(spent: &Spent) -> String {
-    let turns = if spent.turns == 1 { "1 turn".into() } else { format!("{} turns", spent.turns) };
+    let calls = count(spent.turns, "call");
     let mean = time(spent.nanos / spent.turns.max(1));
     let nodes = match (spent.nodes, spent.point) {
         (0, _) => String::new(),
         (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.refused),
         (n, _) => format!("; {n} nodes scored"),
     };
-    format!("{} in {turns}, {mean} each{nodes}", time(spent.nanos))
+    format!("{} in {calls}, {mean} each{nodes}", time(spent.nanos))
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl GridSource for WaitingView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.0.has_break(|| self.place(row, 0))
+        self.0.has_break(|| self.location(row, 0))
     }
 
     fn has_labels(&self) -> bool {
@@ -105,7 +105,7 @@ impl GridSource for WaitingView<'_> {
 }
 
 impl View for WaitingView<'_> {
-    fn place(&self, row: usize, _column: usize) -> Option<String> {
+    fn location(&self, row: usize, _column: usize) -> Option<String> {
         Some(format!("pod:{}", self.pod(row)?.info.key()))
     }
 

@@ -58,7 +58,7 @@ fn cells(thousandths: i64, width: usize) -> usize {
 pub type Segment = (i64, usize);
 
 /// Segments beside each other, where `most` is the whole width. Adjacent series differ in their
-/// fill, so that they are told apart without colours. Rounding is carried on, so that equal sums
+/// fill, so that they are distinguished without colours. Rounding is carried on, so that equal sums
 /// end in the same cell.
 pub fn segments(parts: &[Segment], most: i64, width: usize, out: &mut CellWriter) {
     let (mut sum, mut drawn) = (0_i64, 0);

@@ -26,7 +26,7 @@ impl Paint<'_> {
         self.theme.style(scope)
     }
 
-    /// Writes `text` from `(x, y)` to the right edge of `area`, sanitised. Returns the next free column.
+    /// Writes `text` from `(x, y)` to the right edge of `area`, cleaned. Returns the next free column.
     pub fn put(
         &self,
         buffer: &mut Buffer,
@@ -36,10 +36,21 @@ impl Paint<'_> {
         text: &str,
         scope: Scope,
     ) -> u16 {
+        self.put_clean(buffer, area, (x, y), &sanitize::clean(text), scope)
+    }
+
+    /// The same with text that was cleaned to be measured.
+    pub fn put_clean(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        (x, y): (u16, u16),
+        text: &str,
+        scope: Scope,
+    ) -> u16 {
         let inside = y >= area.top() && y < area.bottom();
         let room = if inside { area.right().saturating_sub(x) } else { 0 };
-        let text = sanitize::clean(text);
-        text::put(buffer, x, y, room, &self.charset.show(&text), self.style(scope))
+        text::put(buffer, x, y, room, &self.charset.show(text), self.style(scope))
     }
 
     /// Fills `area` with the blanks and background of `scope`.
@@ -57,5 +68,27 @@ impl Paint<'_> {
     pub fn rule(&self, buffer: &mut Buffer, area: Rect, y: u16) {
         let rule = RULE.repeat(usize::from(area.width));
         self.put(buffer, area, area.left(), y, &rule, Scope::Border);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::color::ColorDepth;
+    use crate::tui::theme::Library;
+
+    #[test]
+    fn put_escapes_and_stays_inside() {
+        let theme = Theme::load(&Library::default(), "dark", ColorDepth::Rgb).unwrap().0;
+        let tier = WidthTier::of(80);
+        let paint = Paint { theme: &theme, charset: Charset::Unicode, tier };
+        let (left, area) = (Rect::new(0, 0, 8, 1), Rect::new(0, 0, 10, 1));
+        let mut buffer = Buffer::empty(area);
+        let mut put = |area, x, y, text| paint.put(&mut buffer, area, x, y, text, Scope::Text);
+        assert_eq!(put(left, 0, 0, "a\x1b[31mlong"), 8);
+        assert_eq!(put(area, 10, 0, "out"), 10);
+        assert_eq!(put(area, 0, 3, "out"), 0);
+        let line: String = buffer.content.iter().map(|c| c.symbol()).collect();
+        assert_eq!(line, "a\\u{1b}[  ");
     }
 }

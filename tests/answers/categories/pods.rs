@@ -138,7 +138,7 @@ fn affinity_no_such_key(r: &mut Random) -> Case {
 fn in_the_way(case: &mut Case, at: usize, whose: &str, pods: &[String]) {
     let name = case.name(at);
     let fields = json!({"whose": whose, "pods": {"count": pods.len()}});
-    case.truth.node(&name, "podInTheWay", fields);
+    case.truth.node(&name, "blockedByPod", fields);
     pods.iter().for_each(|pod| case.truth.name(pod.as_str()));
 }
 

@@ -49,9 +49,9 @@ pub fn differences(upstream: &str, ours: &str) -> String {
         match ours.get(name) {
             None if excused => {}
             None => text += &format!("- {name} {labels:?}\n"),
-            Some(_) if excused => text += &format!("{name} is told, though it is excused\n"),
-            Some(told) if told != labels => {
-                text += &format!("- {name} {labels:?}\n+ {name} {told:?}\n");
+            Some(_) if excused => text += &format!("{name} is reported, though it is excused\n"),
+            Some(reported) if reported != labels => {
+                text += &format!("- {name} {labels:?}\n+ {name} {reported:?}\n");
             }
             Some(_) => {}
         }

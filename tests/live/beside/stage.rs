@@ -178,8 +178,8 @@ impl Stage {
             let end = Instant::now() + PATIENCE;
             while !is_so(side.look(&namespace)) {
                 if Instant::now() > end {
-                    let (told, seen) = (side.scheduler.output(), side.seen.words().join("\n"));
-                    panic!("{name}: it did not come: {what}\n{seen}\n{told}");
+                    let (reported, seen) = (side.scheduler.output(), side.seen.words().join("\n"));
+                    panic!("{name}: it did not come: {what}\n{seen}\n{reported}");
                 }
                 std::thread::sleep(Duration::from_millis(150));
             }

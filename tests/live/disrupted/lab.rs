@@ -146,8 +146,8 @@ impl Lab {
             .env("KUBECONFIG", self.plane.kubeconfig("admin"))
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        (serde_json::from_slice(&output.stdout).unwrap_or_default(), told, output.status.code())
+        let reported = String::from_utf8(output.stderr).unwrap();
+        (serde_json::from_slice(&output.stdout).unwrap_or_default(), reported, output.status.code())
     }
 }
 

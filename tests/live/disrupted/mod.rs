@@ -61,7 +61,7 @@ impl Story {
         lab.apply(self.more_objects);
         lab.settle();
         let before = lab.pods();
-        let (report, told, _) = lab.kubestep(self.edit);
+        let (report, reported, _) = lab.kubestep(self.edit);
         (self.act)(lab, self.edit);
         lab.settle();
         let after = lab.pods();
@@ -83,9 +83,9 @@ impl Story {
         }
         compare("blocked", blocked(&report), really_blocked(lab, &report, &after));
         if !differences.is_empty() {
-            let _ = writeln!(differences, "{told}{}", lab.kubectl("get events"));
+            let _ = writeln!(differences, "{reported}{}", lab.kubectl("get events"));
         }
-        (self.check)(lab, &report, &told);
+        (self.check)(lab, &report, &reported);
         differences
     }
 }

@@ -75,8 +75,8 @@ fn drain(lab: &Lab, _: &str) {
 }
 
 fn drain_in_vain(lab: &Lab, _: &str) {
-    let told = lab.kubectl_fails("drain a --ignore-daemonsets --timeout=15s");
-    assert!(told.contains("disruption budget"), "{told}");
+    let reported = lab.kubectl_fails("drain a --ignore-daemonsets --timeout=15s");
+    assert!(reported.contains("disruption budget"), "{reported}");
 }
 
 pub const DRAINS: &[Story] = &[
@@ -144,16 +144,16 @@ pub const DRAINS: &[Story] = &[
         more_nodes: &[("b", "8", "y")],
         edit: "drain node a force",
         act: |lab, _| {
-            let (_, told, code) = lab.kubestep("drain node a");
-            assert!(code == Some(2) && told.contains("default/alone"), "{told}");
+            let (_, reported, code) = lab.kubestep("drain node a");
+            assert!(code == Some(2) && reported.contains("default/alone"), "{reported}");
             let refused = lab.kubectl_fails("drain a --ignore-daemonsets --delete-emptydir-data");
             assert!(refused.contains("default/alone"), "{refused}");
             let refused = lab.kubectl_fails("drain a --ignore-daemonsets --force");
             assert!(refused.contains("local storage"), "{refused}");
             lab.kubectl("drain a --ignore-daemonsets --force --delete-emptydir-data --timeout=60s");
         },
-        check: |_, _, told| {
-            assert!(told.contains("needs --delete-emptydir-data for 1 pod"), "{told}");
+        check: |_, _, reported| {
+            assert!(reported.contains("needs --delete-emptydir-data for 1 pod"), "{reported}");
         },
         ..DEFAULT
     },

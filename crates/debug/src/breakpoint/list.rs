@@ -227,8 +227,9 @@ impl ListedBreakpoint {
 
     /// Drops the first `len` entries but keeps the count of their hits.
     fn forget(&mut self, len: usize) {
-        let gone = self.counts.partition_point(|(at, _)| *at < len);
-        self.forgotten += self.counts.drain(..gone).map(|(_, count)| u64::from(count)).sum::<u64>();
+        let dropped = self.counts.partition_point(|(at, _)| *at < len);
+        self.forgotten +=
+            self.counts.drain(..dropped).map(|(_, count)| u64::from(count)).sum::<u64>();
         self.unseen = self.unseen.split_off(&len);
         self.course.forget(len);
         self.memory.forget_nodes();

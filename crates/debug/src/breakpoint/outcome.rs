@@ -98,7 +98,7 @@ impl CycleEvent {
 
     /// Whether the plugin contributed to it.
     pub(crate) fn is_by(self, record: &CycleRecord, plugin: Symbol) -> bool {
-        let refuses = |answer: &PluginStatus| {
+        let rejects = |answer: &PluginStatus| {
             answer.plugin == plugin && (answer.status.is_rejected() || answer.status.is_error())
         };
         let answers = || {
@@ -107,7 +107,7 @@ impl CycleEvent {
         };
         match self {
             CycleEvent::Unschedulable | CycleEvent::Error => {
-                answers().any(refuses)
+                answers().any(rejects)
                     || wait_ended_by(record).is_some_and(|status| status.plugin() == plugin)
                     || refused_a_node(record, plugin)
             }
@@ -170,8 +170,8 @@ fn failure(record: &CycleRecord) -> Option<Position> {
     let mut points = frames::points(record);
     points.retain(|point| !(refused && *point == ExtensionPoint::PostFilter));
     let point = points.pop()?;
-    let refuses = |answer: &&PluginStatus| answer.status.is_rejected() || answer.status.is_error();
-    let answer = record.answers(point).iter().find(refuses);
+    let rejects = |answer: &&PluginStatus| answer.status.is_rejected() || answer.status.is_error();
+    let answer = record.answers(point).iter().find(rejects);
     Some(plugin_at(point, answer).unwrap_or_else(|| match point {
         ExtensionPoint::Filter | ExtensionPoint::Score => frame_of(point, None),
         _ => frames::last_plugin(record),

@@ -285,8 +285,8 @@ impl WatchedValues {
 
     /// Forgets what held only before the first `len` entries were there.
     pub fn forget(&mut self, len: usize) {
-        let gone = self.changes.partition_point(|(at, _)| *at < len);
-        if let Some((_, last)) = self.changes.drain(..gone).next_back() {
+        let dropped = self.changes.partition_point(|(at, _)| *at < len);
+        if let Some((_, last)) = self.changes.drain(..dropped).next_back() {
             self.start = Some(last);
         }
     }

@@ -21,7 +21,7 @@ pub enum FinalState {
     /// Its phase is `Succeeded` or `Failed`.
     Ended,
     /// In no queue: no profile has its scheduler name.
-    NobodyServes,
+    Unserved,
 }
 
 impl FinalState {
@@ -46,7 +46,7 @@ impl FinalState {
                 plugins.dedup();
                 FinalState::Queue(scheduler.queue().place_of(key), plugins)
             }
-            None => FinalState::NobodyServes,
+            None => FinalState::Unserved,
         }
     }
 
@@ -71,7 +71,7 @@ impl fmt::Display for FinalState {
                 write!(f, "{} ({})", queue.as_str(), names.join(", "))
             }
             FinalState::Ended => f.write_str("ended"),
-            FinalState::NobodyServes => f.write_str("no profile serves it"),
+            FinalState::Unserved => f.write_str("no profile serves it"),
         }
     }
 }

@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(names, ["b-copy-1", "b-copy-2"]);
         assert_eq!(added[0].value.as_ref().unwrap()["kind"], "Node");
         let second = of(&["uncordon node b", "delete pod p"]);
-        assert_eq!(second, [""; 0], "what cannot be applied is not told");
+        assert_eq!(second, [""; 0], "what cannot be applied is not reported");
     }
 
     /// The result of the operations by RFC 6902.

@@ -61,7 +61,7 @@ impl Checker<'_> {
     }
 
     /// Whether `found` matches the pattern.
-    fn alike(&mut self, about: &str, pattern: &Option<String>, found: &str) {
+    fn matches_pattern(&mut self, about: &str, pattern: &Option<String>, found: &str) {
         if let Some(pattern) = pattern.as_ref().filter(|pattern| !glob(pattern, found)) {
             self.fail(about, pattern, if found.is_empty() { "none" } else { found });
         }
@@ -84,8 +84,8 @@ impl Checker<'_> {
         found.sort_by_key(|(key, _)| *key);
         let about = format!("pod {name}");
         self.same(&format!("{about}: count"), &expected.count, &found.len());
-        self.same(&format!("{about}: gone"), &expected.gone, &found.is_empty());
-        if found.is_empty() && expected.gone.is_none() && expected.count.is_none() {
+        self.same(&format!("{about}: deleted"), &expected.deleted, &found.is_empty());
+        if found.is_empty() && expected.deleted.is_none() && expected.count.is_none() {
             self.fail(&about, "a pod", "no pod of that name");
         }
         for (key, pod) in found {
@@ -99,10 +99,14 @@ impl Checker<'_> {
         let waits = world.scheduler().waiting().iter().any(|waiting| waiting.pod().key() == key);
         let message = self.last(key).map(|record| record.message.clone()).unwrap_or_default();
         let failed = self.failures.len();
-        self.alike(&about("node"), &expected.node, &pod.spec.node_name);
+        self.matches_pattern(&about("node"), &expected.node, &pod.spec.node_name);
         self.same(&about("pending"), &expected.pending, &is_pending(pod));
         self.same(&about("waiting"), &expected.waiting, &waits);
-        self.alike(&about("nominated"), &expected.nominated, &pod.status.nominated_node_name);
+        self.matches_pattern(
+            &about("nominated"),
+            &expected.nominated,
+            &pod.status.nominated_node_name,
+        );
         self.contains(&about("message"), &expected.message, &message);
         if let Some(plugins) = &expected.rejected_by {
             let found = rejected_by(self.session.world(), key);
@@ -144,13 +148,13 @@ impl Checker<'_> {
             Some(record) => verdict(record, expected),
             None => Err("the pod had no cycle".to_owned()),
         };
-        let wanted = if expected.refuses { "rejects" } else { "passes" };
+        let wanted = if expected.rejects { "rejects" } else { "passes" };
         match found {
             Err(problem) => self.fail(&about, wanted, problem),
-            Ok(Some(reason)) if !expected.refuses => {
+            Ok(Some(reason)) if !expected.rejects => {
                 self.fail(&about, wanted, format!("rejects: {reason}"));
             }
-            Ok(None) if expected.refuses => self.fail(&about, wanted, "passes"),
+            Ok(None) if expected.rejects => self.fail(&about, wanted, "passes"),
             Ok(reason) => self.contains(&about, &expected.reason, &reason.unwrap_or_default()),
         }
     }

@@ -107,7 +107,7 @@ pub struct PodExpect {
     pub waiting: Option<bool>,
     /// Whether it was deleted, for example preempted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gone: Option<bool>,
+    pub deleted: Option<bool>,
     /// The plugins that rejected it last, in any order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected_by: Option<Vec<String>>,
@@ -133,7 +133,7 @@ pub struct VerdictExpect {
     /// Name of the plugin.
     pub plugin: String,
     /// Whether it rejects the node.
-    pub refuses: bool,
+    pub rejects: bool,
     /// A part of its reason, if it rejects the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

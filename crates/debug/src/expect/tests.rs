@@ -28,10 +28,10 @@ fn what_happened_is_as_expected() {
         "{pods: {small: {node: a, pending: false, waiting: false}}}",
         "{pods: {default/*: {count: 2}}, pending: 1}",
         "{pods: {large: {pending: true, rejectedBy: [NodeResourcesFit], message: Insufficient}}}",
-        "{pods: {other: {gone: true}, more-*: {count: 0}}}",
-        "{verdicts: [{pod: large, node: a, plugin: NodeResourcesFit, refuses: true, \
+        "{pods: {other: {deleted: true}, more-*: {count: 0}}}",
+        "{verdicts: [{pod: large, node: a, plugin: NodeResourcesFit, rejects: true, \
           reason: Insufficient cpu}, {pod: default/small, node: a, plugin: NodeName, \
-          refuses: false}]}",
+          rejects: false}]}",
     ];
     for expect in holding {
         assert_eq!(failures(expect), [""; 0], "{expect}");
@@ -40,27 +40,27 @@ fn what_happened_is_as_expected() {
 
 #[test]
 fn what_happened_otherwise_is_told() {
-    let told = [
+    let reported = [
         ("{pods: {small: {node: b}}}", "pod default/small: node: b ≠ a"),
         ("{pods: {large: {node: a}}}", "pod default/large: node: a ≠ none"),
         ("{pods: {small: {pending: true}}}", "pod default/small: pending: true ≠ false"),
         ("{pods: {other: {node: a}}}", "pod other: a pod ≠ no pod of that name"),
-        ("{pods: {small: {gone: true}}}", "pod small: gone: true ≠ false"),
+        ("{pods: {small: {deleted: true}}}", "pod small: deleted: true ≠ false"),
         ("{pending: 0}", "pods without a node: 0 ≠ 1"),
         (
             "{pods: {large: {rejectedBy: [NodeName]}}}",
             "pod default/large: rejected by: NodeName ≠ NodeResourcesFit",
         ),
         (
-            "{verdicts: [{pod: small, node: a, plugin: NodeResourcesFit, refuses: true}]}",
+            "{verdicts: [{pod: small, node: a, plugin: NodeResourcesFit, rejects: true}]}",
             "NodeResourcesFit of pod small on a: rejects ≠ passes",
         ),
         (
-            "{verdicts: [{pod: large, node: z, plugin: NodeResourcesFit, refuses: true}]}",
+            "{verdicts: [{pod: large, node: z, plugin: NodeResourcesFit, rejects: true}]}",
             "NodeResourcesFit of pod large on z: rejects ≠ there was no such node",
         ),
     ];
-    for (expect, failure) in told {
+    for (expect, failure) in reported {
         assert_eq!(failures(expect), [failure], "{expect}");
     }
 }

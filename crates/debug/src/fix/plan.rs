@@ -88,14 +88,14 @@ fn planned(world: &World, why: &Why) -> Vec<Vec<Edit>> {
 /// that then finds no node needs.
 fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
     let Some(pod) = world.api().objects().pod(key) else { return Vec::new() };
-    let refused = GroupSimulation::in_vain(world, pod).and_then(|tried| tried.refused);
-    let refused = refused.map(|(pod, _)| pod).filter(|pod| *pod != key);
+    let rejected = GroupSimulation::in_vain(world, pod).and_then(|tried| tried.rejected);
+    let rejected = rejected.map(|(pod, _)| pod).filter(|pod| *pod != key);
     let plans = |last: NamespacedName| {
         let world = with_others_placed(world, last)?;
         let why = why::why(&world, &History::default(), last)?;
         Some(planned(&world, &why))
     };
-    iter::once(key).chain(refused).filter_map(plans).flatten().collect()
+    iter::once(key).chain(rejected).filter_map(plans).flatten().collect()
 }
 
 /// The cluster with the other pods of the group placed, as many as find a node.
@@ -257,7 +257,7 @@ fn is_met_by_copy(detail: &CauseDetail) -> bool {
     match detail {
         CauseDetail::Cordoned(_) | CauseDetail::NodeCondition(_) => true,
         CauseDetail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
-        CauseDetail::PortTaken(_) | CauseDetail::PodInTheWay(_) => true,
+        CauseDetail::PortTaken(_) | CauseDetail::BlockedByPod(_) => true,
         CauseDetail::VolumeLimit(limit) => {
             limit.count.is_some_and(|count| count.new <= count.limit)
         }

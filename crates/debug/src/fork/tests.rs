@@ -229,11 +229,11 @@ fn too_many_branches_are_given_up_but_not_the_named_ones() {
     }
     let names: Vec<String> = branches.list(&session).into_iter().map(|info| info.name).collect();
     assert_eq!(&names[..2], ["original", "mine"]);
-    let gone = branches.take_given_up().to_vec();
-    assert_eq!(gone.len(), 3 * KEPT + 2 - KEPT);
-    assert!(gone.iter().all(|gone| !names.contains(&gone.name)));
-    assert!(branches.take_given_up().is_empty());
-    assert!(gone[0].to_string().ends_with("was dropped: there were too many"), "{}", gone[0]);
+    let dropped = branches.take_dropped().to_vec();
+    assert_eq!(dropped.len(), 3 * KEPT + 2 - KEPT);
+    assert!(dropped.iter().all(|dropped| !names.contains(&dropped.name)));
+    assert!(branches.take_dropped().is_empty());
+    assert!(dropped[0].to_string().ends_with("was dropped: there were too many"), "{}", dropped[0]);
     branches.switch(&mut session, ORIGINAL).unwrap();
     branches.switch(&mut session, &names[KEPT - 1]).unwrap();
 }
@@ -246,7 +246,7 @@ fn branches_that_take_too_much_memory_are_given_up() {
     let one = session.recorded_bytes();
     session.set_history_memory(3 * one);
     let mut forks = 0;
-    while branches.take_given_up().is_empty() && forks < KEPT / 2 {
+    while branches.take_dropped().is_empty() && forks < KEPT / 2 {
         branches.switch(&mut session, ORIGINAL).unwrap();
         session.go_to_stop(0);
         branches.fork(&mut session, None).unwrap();
@@ -255,9 +255,9 @@ fn branches_that_take_too_much_memory_are_given_up() {
     }
     // The first three that were left take as much as is allowed.
     assert!((4..=6).contains(&forks), "{forks}");
-    let gone = branches.given_up[0].to_string();
-    let told = "branch what-if-1 was dropped: the branches took more than --history-memory";
-    assert_eq!(gone, told);
+    let dropped = branches.dropped[0].to_string();
+    let reported = "branch what-if-1 was dropped: the branches took more than --history-memory";
+    assert_eq!(dropped, reported);
     // What a branch shares with the original counts once, with the original.
     let shared = session.recorded_bytes_beside(0, usize::MAX);
     assert_eq!(shared, 0);

@@ -129,7 +129,7 @@ impl NewNodes {
     pub(super) fn judge(&mut self, world: &World, template: &NodeTemplate) -> Option<NewNode> {
         let NodeVerdict { ahead, verdict, daemons } = verdict(world, self.pod, template)?;
         let rejections: Vec<PreFilterRejection> =
-            ahead.into_iter().filter(PreFilterRejection::refuses).collect();
+            ahead.into_iter().filter(PreFilterRejection::rejects).collect();
         let is_first = self.tried == 0;
         self.tried += 1;
         self.ahead.retain(|one| rejections.contains(one));

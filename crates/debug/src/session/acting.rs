@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// A short description of what is not sent yet.
-    pub fn unsent_words(&self) -> String {
+    pub fn describe_unsent(&self) -> String {
         // Events describe the writes, so they are only named if there are no writes.
         let (events, writes): (Vec<_>, Vec<_>) =
             self.unsent().iter().partition(|open| is_event(open));
@@ -117,9 +117,9 @@ impl Session {
         if unsent.iter().all(is_event) {
             self.world.api_mut().take_outbox();
         } else {
-            let sent = SentWrites(format!("sent: {}", self.unsent_words()));
+            let sent = SentWrites(format!("sent: {}", self.describe_unsent()));
             // Taking writes does not fail.
-            let _done = self.apply_beside(Input::Change(Arc::new(sent)));
+            let _done = self.apply_in_background(Input::Change(Arc::new(sent)));
         }
         unsent
     }

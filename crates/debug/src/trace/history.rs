@@ -77,7 +77,7 @@ impl Entry {
         }
     }
 
-    /// The record of the cycle, if it is one that nobody else holds.
+    /// The record of the cycle, if there is no other reference to it.
     fn own_cycle(&mut self) -> Option<&mut CycleRecord> {
         match self {
             Entry::Cycle(record) => Arc::get_mut(record),
@@ -314,8 +314,8 @@ impl History {
                 self.weights.remove(record);
             }
         }
-        let gone = self.cycles.partition_point(|cycle| *cycle < before);
-        self.cycles.forget(gone);
+        let dropped = self.cycles.partition_point(|cycle| *cycle < before);
+        self.cycles.forget(dropped);
         let last = self.forgotten_cycle;
         self.whole.retain(|number| *number > last);
     }

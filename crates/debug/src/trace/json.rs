@@ -81,7 +81,7 @@ pub fn summary(record: &CycleRecord) -> Value {
     line
 }
 
-/// What a person decided in this cycle, each in words; `None` in a cycle that nobody touched.
+/// What a person decided in this cycle, each in words; `None` in a cycle without manual decisions.
 fn interventions(record: &CycleRecord) -> Option<Value> {
     let decided = record.interventions.iter().filter(|one| one.decided(record));
     let words: Vec<String> = decided.map(ToString::to_string).collect();

@@ -110,9 +110,9 @@ impl<T> OffsetList<T> {
 
     /// Drops all items before an index. Returns them, oldest first.
     pub fn forget(&mut self, before: usize) -> Drain<'_, T> {
-        let gone = before.saturating_sub(self.first).min(self.items.len());
-        self.first += gone;
-        self.items.drain(..gone)
+        let dropped = before.saturating_sub(self.first).min(self.items.len());
+        self.first += dropped;
+        self.items.drain(..dropped)
     }
 }
 

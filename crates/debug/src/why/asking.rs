@@ -38,7 +38,7 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
     .answer()
 }
 
-/// What a cycle found: the same for its pod, told of the state before it. `nodes` are looked at in
+/// What a cycle found: the same for its pod, by the state before it. `nodes` are looked at in
 /// any case. `None` if there is no such cycle.
 pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Option<Why> {
     let record = session.history().cycles().find(|record| record.cycle == cycle)?.clone();

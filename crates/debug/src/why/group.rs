@@ -95,7 +95,7 @@ pub(crate) struct GroupSimulation {
     /// A node that one of them found.
     pub node: Option<Symbol>,
     /// A pod that found none, and its message.
-    pub refused: Option<(NamespacedName, String)>,
+    pub rejected: Option<(NamespacedName, String)>,
 }
 
 impl GroupSimulation {
@@ -125,13 +125,13 @@ impl GroupSimulation {
             return None;
         }
         let finders = || records.iter().filter(|record| !record.feasible.is_empty());
-        let refused = records.iter().find(|record| record.feasible.is_empty());
+        let rejected = records.iter().find(|record| record.feasible.is_empty());
         Some(GroupSimulation {
             size: GroupSize::of_pod_group(group),
             needed: usize::try_from(needed).unwrap_or(0),
             found: before + finders().count(),
             node: finders().find_map(|record| found(record)),
-            refused: refused.map(|record| (record.pod, record.message.clone())),
+            rejected: rejected.map(|record| (record.pod, record.message.clone())),
         })
     }
 
@@ -148,7 +148,7 @@ impl GroupSimulation {
             needed: joint.needed,
             found: joint.placed,
             node: None,
-            refused: None,
+            rejected: None,
         };
         let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
         let others = joint.pending.into_iter().filter(|other| *other != key);
@@ -158,7 +158,7 @@ impl GroupSimulation {
                 return None;
             }
             let Some(node) = found(&record) else {
-                tried.refused = Some((pod, record.message.clone()));
+                tried.rejected = Some((pod, record.message.clone()));
                 break;
             };
             tried.node.get_or_insert(node);
@@ -170,7 +170,7 @@ impl GroupSimulation {
     /// The result as a problem of the pod.
     pub fn problem(self) -> PodProblem {
         let GroupSimulation { size, needed, found, .. } = self;
-        let advice = match self.refused {
+        let advice = match self.rejected {
             Some((pod, said)) => format!("{pod} fits no node: {}", brief(&said)),
             None => {
                 format!("free capacity for the other pods, or lower the group's {}", size.name())

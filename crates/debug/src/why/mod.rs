@@ -97,7 +97,7 @@ impl WhyQuestion<'_> {
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, &memo));
         let nodes::NodeResults { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
         let place = queue::place_of(self.world, object);
-        let (moves, asked) = queue::story(self.world, self.history, self.pod);
+        let (moves, hints) = queue::story(self.world, self.history, self.pod);
         let mut why = Why {
             pod: self.pod,
             at: then.now(),
@@ -119,7 +119,7 @@ impl WhyQuestion<'_> {
             preemption: None,
             queue: queue::of(self.world, self.pod),
             moves,
-            asked,
+            hints,
             attempts: attempts.iter().map(attempt).collect(),
         };
         if let Some(probe) = &probe {

@@ -221,7 +221,7 @@ pub struct PreFilterRejection {
 
 impl PreFilterRejection {
     /// Whether it rejects the pod on every node.
-    pub fn refuses(&self) -> bool {
+    pub fn rejects(&self) -> bool {
         self.code != Code::Success
     }
 }
@@ -346,7 +346,7 @@ pub struct Why {
     /// Its moves between queues.
     pub moves: Vec<QueueMoveText>,
     /// The queueing hints for it.
-    pub asked: Vec<HintCall>,
+    pub hints: Vec<HintCall>,
     /// All attempts so far.
     pub attempts: Vec<Attempt>,
 }
@@ -359,7 +359,7 @@ impl Why {
 
     /// Whether it passes PreFilter and Filter on some node.
     pub(crate) fn fits_somewhere(&self) -> bool {
-        !self.ahead.iter().any(PreFilterRejection::refuses) && self.fitting().next().is_some()
+        !self.ahead.iter().any(PreFilterRejection::rejects) && self.fitting().next().is_some()
     }
 
     /// Whether the pod has a node, or would get one at an attempt now.

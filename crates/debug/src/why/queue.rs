@@ -35,7 +35,7 @@ pub struct QueueWhy {
     /// The plugin that gates it.
     pub gated_by: Option<Symbol>,
     /// The events that requeue it, by the plugins that rejected it.
-    pub wakes: Vec<RequeueingEvent>,
+    pub requeueing_events: Vec<RequeueingEvent>,
 }
 
 /// An event that a plugin waits for.
@@ -47,7 +47,7 @@ pub struct RequeueingEvent {
     /// The event, in words.
     pub event: String,
     /// Whether the plugin's queueing hint is called for each event before it requeues the pod.
-    pub asked: bool,
+    pub has_hint: bool,
 }
 
 /// A move of the pod between queues.
@@ -105,8 +105,8 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
         attempts: queued.attempts,
         rejected_by: rejectors(queued),
         gated_by: queued.gating_plugin,
-        wakes: match place {
-            QueueName::Unschedulable | QueueName::Gated => wakes(world, queued),
+        requeueing_events: match place {
+            QueueName::Unschedulable | QueueName::Gated => requeueing_events(world, queued),
             _ => Vec::new(),
         },
     })
@@ -117,21 +117,22 @@ fn rejectors(queued: &QueuedPod) -> Vec<Symbol> {
 }
 
 /// The event registrations of the plugins that rejected or gate the pod.
-fn wakes(world: &World, queued: &QueuedPod) -> Vec<RequeueingEvent> {
+fn requeueing_events(world: &World, queued: &QueuedPod) -> Vec<RequeueingEvent> {
     let frameworks = world.scheduler().frameworks();
     let profile = queued.info.pod.spec.scheduler_name;
     let Some(framework) = frameworks.get(&profile) else { return Vec::new() };
-    let mut wakes = Vec::new();
+    let mut events = Vec::new();
     for plugin in rejectors(queued).into_iter().chain(queued.gating_plugin) {
         for registration in registrations(framework, plugin) {
             let event = event_text(&registration.event);
-            let wake = RequeueingEvent { plugin, event, asked: registration.hint.is_some() };
-            if !wakes.contains(&wake) {
-                wakes.push(wake);
+            let requeueing =
+                RequeueingEvent { plugin, event, has_hint: registration.hint.is_some() };
+            if !events.contains(&requeueing) {
+                events.push(requeueing);
             }
         }
     }
-    wakes
+    events
 }
 
 /// A plugin's event registrations; a plugin without any is called for every event.
@@ -198,15 +199,15 @@ pub(super) fn story(
     pod: NamespacedName,
 ) -> (Vec<QueueMoveText>, Vec<HintCall>) {
     let now = world.now();
-    let (mut moves, mut asked) = (Vec::new(), Vec::new());
+    let (mut moves, mut hints) = (Vec::new(), Vec::new());
     for (_, entry) in history.of_pod(pod).filter(|(_, entry)| entry.time() <= now) {
         match entry {
             Entry::Move(moved) => moves.push(move_text(moved)),
-            Entry::Hint(hint) => asked.push(question(hint)),
+            Entry::Hint(hint) => hints.push(hint_call(hint)),
             _ => {}
         }
     }
-    (moves, asked)
+    (moves, hints)
 }
 
 fn move_text(moved: &QueueMove) -> QueueMoveText {
@@ -214,7 +215,7 @@ fn move_text(moved: &QueueMove) -> QueueMoveText {
     QueueMoveText { time, from: QueuePlace(from), to: QueuePlace(to), event, plugin }
 }
 
-fn question(hint: &HintRecord) -> HintCall {
+fn hint_call(hint: &HintRecord) -> HintCall {
     let HintRecord { time, event, plugin, answer, .. } = *hint;
     HintCall { time, event: event_text(&event), plugin, answer }
 }

@@ -104,7 +104,7 @@ impl ClusterTarget {
     }
 
     /// Deletes everything that was created, the newest first, and waits until its namespaces are
-    /// gone. Returns what could not be deleted, one sentence each.
+    /// deleted. Returns what could not be deleted, one sentence each.
     pub fn clean_up(&mut self) -> Vec<String> {
         let created = std::mem::take(&mut self.created);
         // Pods first: their namespaces disappear only after them.

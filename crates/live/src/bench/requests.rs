@@ -110,7 +110,7 @@ impl Requests {
         self.send(&Method::PUT, path, Some((JSON, object))).await.map(drop)
     }
 
-    /// Deletes an object; it may be gone already. `wholly`: at once and without its finalizers.
+    /// Deletes an object; it may be deleted already. `wholly`: at once and without its finalizers.
     pub async fn delete(&self, path: &str, wholly: bool) -> Result<(), RequestFailure> {
         let options = json!({"propagationPolicy": "Background"});
         let whole = json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0});

@@ -178,7 +178,7 @@ impl Watching {
             Ok(version) => version,
             Err(failure) => return drop(opened.send(Err(unreachable(failure)))),
         };
-        let _told = opened.send(Ok(()));
+        let _sent = opened.send(Ok(()));
         loop {
             if self.follow(&link, &version).await.is_err() {
                 sleep(PAUSE).await;

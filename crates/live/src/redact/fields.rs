@@ -3,66 +3,10 @@
 
 use serde_json::{Map, Value};
 
+use super::treatment::{DROPPED, Treatment, treatment};
 use super::{Redactor, is_well_known, word_of};
 use kubestep_api::Kind;
 
-/// Fields with public values: kinds, phases, operators, times, quantities, drivers.
-const KEPT: &[&str] = &[
-    "apiVersion",
-    "kind",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "resourceVersion",
-    "type",
-    "status",
-    "reason",
-    "lastProbeTime",
-    "lastTransitionTime",
-    "startTime",
-    "timeAdded",
-    "allocationTimestamp",
-    "phase",
-    "effect",
-    "operator",
-    "preemptionPolicy",
-    "restartPolicy",
-    "protocol",
-    "whenUnsatisfiable",
-    "nodeAffinityPolicy",
-    "nodeTaintsPolicy",
-    "action",
-    "accessModes",
-    "volumeMode",
-    "volumeBindingMode",
-    "persistentVolumeReclaimPolicy",
-    "reclaimPolicy",
-    "volumeLifecycleModes",
-    "allocationMode",
-    "source",
-    "disruptionMode",
-    "declaredFeatures",
-    "minAvailable",
-    "maxUnavailable",
-    "apiGroup",
-    "resource",
-    "maximumVolumeSize",
-    "allocationMultiplier",
-    "default",
-    "validValues",
-    "min",
-    "max",
-    "step",
-    "version",
-    "versions",
-    "bindingConditions",
-    "bindingFailureConditions",
-    "matchAttribute",
-    "distinctAttribute",
-    "capacityKey",
-    "time",
-];
-/// Fields that name drivers, which are as public as Kubernetes' own names.
-const DRIVERS: &[&str] = &["driver", "provisioner", "attacher"];
 /// Fields with quantities by resource.
 const AMOUNTS: &[&str] = &[
     "requests",
@@ -85,26 +29,18 @@ const TOPOLOGY_ATTRIBUTES: &[&str] = &[
     "nodeTopologyPodsFingerprint",
     "nodeTopologyPodsFingerprintMethod",
 ];
-/// Fields of custom kinds with public values.
-const CUSTOM_KEPT: &[&str] = &["available", "allocatable", "topologyPolicies"];
 /// Fields that map label keys to values.
 const LABELS: &[&str] = &["labels", "matchLabels", "nodeSelector", "selector"];
-/// Fields with label keys.
-const KEYS: &[&str] = &["topologyKey", "topologyKeys", "matchLabelKeys", "mismatchLabelKeys"];
 /// Labels whose values are public.
 const KEPT_VALUES: &[&str] = &["kubernetes.io/arch", "kubernetes.io/os"];
-/// Fields that no decision depends on and that may contain anything.
-const DROPPED: &[&str] = &["parameters", "description", "fieldPath"];
-/// Fields with sentences in which names are replaced.
-const SENTENCES: &[&str] = &["message"];
 
 /// The position of a value in an object.
 #[derive(Clone, Copy)]
-struct FieldPosition<'a> {
-    kind: Kind,
+pub(super) struct FieldPosition<'a> {
+    pub kind: Kind,
     /// The name of the field that contains the value, and that of its parent.
-    field: &'a str,
-    parent: &'a str,
+    pub field: &'a str,
+    pub parent: &'a str,
 }
 
 impl Redactor {
@@ -222,41 +158,31 @@ impl Redactor {
     }
 
     fn text(&mut self, at: FieldPosition<'_>, text: &str) -> String {
-        match at.field {
-            field if DRIVERS.contains(&field) => self.driver(text),
-            "name" if is_driver(at) => self.driver(text),
-            "name" if is_custom(at) && is_numa_zone(at, text) => text.to_owned(),
-            "name" | "value" if is_custom(at) && at.parent == "attributes" => text.to_owned(),
-            "name" if is_custom(at) && at.parent == "resources" => self.resource(text),
-            field if is_custom(at) && CUSTOM_KEPT.contains(&field) => text.to_owned(),
-            "name" if at.parent == "os" => text.to_owned(),
-            field if KEPT.contains(&field) => text.to_owned(),
-            "capacity" => text.to_owned(),
-            field if KEYS.contains(&field) => self.label_key(text),
-            field if SENTENCES.contains(&field) => self.message_found(text),
-            field if DROPPED.contains(&field) => String::new(),
-            "expression" => self.expression(text),
-            "schedulerName" => self.scheduler(text),
-            "resourceName" | "extendedResourceName" => self.resource(text),
-            "image" | "names" | "reference" if at.parent != "rbd" => self.image(text),
-            "volumeID" | "volumeHandle" => self.disk(text),
-            "generateName" => match text.strip_suffix('-') {
+        match treatment(at) {
+            Treatment::Keep => text.to_owned(),
+            Treatment::Drop => String::new(),
+            Treatment::Driver => self.driver(text),
+            Treatment::LabelKey => self.label_key(text),
+            Treatment::Message => self.message_found(text),
+            Treatment::Expression => self.expression(text),
+            Treatment::Scheduler => self.scheduler(text),
+            Treatment::Resource => self.resource(text),
+            Treatment::Image => self.image(text),
+            Treatment::Disk => self.disk(text),
+            Treatment::Host => self.host(text),
+            Treatment::PriorityClass => self.priority_class(text),
+            Treatment::Zone if is_numa_zone(text) => text.to_owned(),
+            Treatment::Zone => self.name(text, "name"),
+            Treatment::Stem => match text.strip_suffix('-') {
                 Some(stem) => format!("{}-", self.name(stem, "name")),
                 None => self.name(text, "name"),
             },
-            "finalizers" => self.label_key(text),
-            "hostIP" => self.host(text),
-            "priorityClassName" => self.priority_class(text),
-            "name" if at.kind == Kind::PriorityClass => self.priority_class(text),
-            // A device request or one of its alternatives.
-            "requests" | "request" => {
+            Treatment::Requests => {
                 let parts = text.split('/').map(|part| self.name(part, "request"));
                 parts.collect::<Vec<_>>().join("/")
             }
-            field => {
-                let word = word(at, field);
-                self.name(text, word)
-            }
+            Treatment::OwnName => self.name(text, word_of(at.kind)),
+            Treatment::Name(word) => self.name(text, word),
         }
     }
 
@@ -455,11 +381,7 @@ impl Redactor {
     }
 }
 
-fn is_driver(at: FieldPosition<'_>) -> bool {
-    at.parent == "drivers" || (at.kind == Kind::CsiDriver && at.parent == "metadata")
-}
-
-fn is_custom(at: FieldPosition<'_>) -> bool {
+pub(super) fn is_custom(at: FieldPosition<'_>) -> bool {
     matches!(at.kind, Kind::Custom(_))
 }
 
@@ -469,46 +391,13 @@ fn is_topology_attribute(attribute: &Value) -> bool {
 }
 
 /// Whether a name in a NodeResourceTopology is that of a NUMA zone as all agents write it: `node-0`.
-fn is_numa_zone(at: FieldPosition<'_>, name: &str) -> bool {
+fn is_numa_zone(name: &str) -> bool {
     let number = name.strip_prefix("node-");
-    ["zones", "costs"].contains(&at.parent)
-        && number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// Whether it is a resource of a zone in a NodeResourceTopology: a list of structures with names,
 /// where other kinds have a map of amounts.
 fn is_resource_of_zone(at: FieldPosition<'_>) -> bool {
     is_custom(at) && at.field == "resources"
-}
-
-/// What a field names, as part of the pseudonym.
-fn word(at: FieldPosition<'_>, field: &str) -> &'static str {
-    let own = at.parent == "metadata" && field == "name";
-    match field {
-        "name" if own => word_of(at.kind),
-        "nodeName" | "nominatedNodeName" | "nodeID" => "node",
-        "namespace" | "namespaces" => "namespace",
-        "uid" => "uid",
-        "claimName" | "resourceClaimName" => "claim",
-        "storageClassName" | "deviceClassName" | "volumeAttributesClassName" => "class",
-        "volumeName" | "persistentVolumeName" => "volume",
-        _ => "name",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A text is kept only by the list that names its field, so the order of the guards does not
-    /// decide what stays readable.
-    #[test]
-    fn no_field_is_in_two_lists() {
-        let lists = [KEPT, DRIVERS, LABELS, KEYS, DROPPED, SENTENCES];
-        let mut fields = lists.concat();
-        let count = fields.len();
-        fields.sort_unstable();
-        fields.dedup();
-        assert_eq!(fields.len(), count);
-    }
 }

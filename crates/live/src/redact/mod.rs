@@ -2,7 +2,7 @@
 //!
 //! Every occurrence of a name gets the same pseudonym: as a node's name, in a label's value, in an
 //! expression and in a message. Pseudonyms sort like the names they replace (`names`), because some
-//! decisions depend on the order. `fields` defines what each field of an object contains; unlisted
+//! decisions depend on the order. `treatment` defines how each field's text is replaced; unlisted
 //! fields are replaced, so that an unknown field reveals nothing. Resources, labels and taints of
 //! Kubernetes itself, drivers, plugins, and numbers are kept.
 
@@ -12,6 +12,7 @@ mod message;
 mod names;
 #[cfg(test)]
 mod tests;
+mod treatment;
 
 use std::collections::{BTreeMap, BTreeSet};
 

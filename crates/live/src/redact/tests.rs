@@ -102,10 +102,10 @@ fn trace_of(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
     let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot));
     let named = |name: Option<kubestep_api::intern::Symbol>| name.map(|name| rename(&name));
     let verdicts = record.nodes.order.iter().map(|slot| {
-        let official = record.filter.verdicts.get(*slot);
-        let status = official.and_then(|id| record.verdicts.get(id));
+        let verdict = record.filter.verdicts.get(*slot);
+        let status = verdict.and_then(|id| record.verdicts.get(id));
         let status = status.map(|status| (status.code().as_str(), status.plugin().to_string()));
-        format!("{} {:?}", node(slot), status.or(official.map(|id| ("", id.0.to_string()))))
+        format!("{} {:?}", node(slot), status.or(verdict.map(|id| ("", id.0.to_string()))))
     });
     let verdicts: Vec<String> = verdicts.collect();
     let feasible: Vec<String> = record.feasible.iter().map(node).collect();
@@ -164,9 +164,9 @@ fn decides_the_same(cluster: &Cluster) -> Result<usize, String> {
 fn all_decide_the_same(clusters: &[Cluster]) -> usize {
     let results: Vec<Result<usize, String>> = clusters.iter().map(decides_the_same).collect();
     let wrong: Vec<&String> = results.iter().filter_map(|result| result.as_ref().err()).collect();
-    let told: Vec<String> =
+    let reported: Vec<String> =
         wrong.iter().take(12).map(|text| text.chars().take(1500).collect()).collect();
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), told.join("\n"));
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), reported.join("\n"));
     results.into_iter().flatten().sum()
 }
 
@@ -213,8 +213,8 @@ fn gives_nothing_away(cluster: &Cluster) {
             let is_kept = field == "message" || KEPT_FIELDS.contains(&field.as_str());
             // NUMA zones are called node-0, as nodes may be.
             let is_zone = field == "name" && object.kind().as_str() == "NodeResourceTopology";
-            let told = secrets.contains(&text) && !is_public(&text) && !is_kept && !is_zone;
-            assert!(!told, "{}: {}: {field}: {text}", cluster.name, object.key());
+            let reported = secrets.contains(&text) && !is_public(&text) && !is_kept && !is_zone;
+            assert!(!reported, "{}: {}: {field}: {text}", cluster.name, object.key());
         }
     }
 }
@@ -289,14 +289,14 @@ fn messages_keep_their_words() {
         "spec": {"nodeName": "node-7", "tolerations": [{"key": "team", "value": "node"}]},
     }))];
     let mut redactor = Redactor::new(objects.iter());
-    let told = "0/5 nodes are available: 1 node(s) had untolerated taint {team: node}, 4 Insufficient \
+    let reported = "0/5 nodes are available: 1 node(s) had untolerated taint {team: node}, 4 Insufficient \
                 cpu. See shop/web on node-7 and db.example.com.";
     let (key, value) = (redactor.name("team", "key"), redactor.name("node", "value"));
     let (namespace, name) = (redactor.name("shop", "namespace"), redactor.name("web", "pod"));
     let (node, host) = (redactor.name("node-7", "node"), redactor.name("db.example.com", "word"));
     let see = redactor.name("See", "word");
     assert_eq!(
-        redactor.message(told),
+        redactor.message(reported),
         format!(
             "0/5 nodes are available: 1 node(s) had untolerated taint {{{key}: {value}}}, 4 \
              Insufficient cpu. {see} {namespace}/{name} on {node} and {host}."
@@ -337,9 +337,9 @@ fn a_configuration_keeps_plugins_and_weights() {
         }],
         "extenders": [{"urlPrefix": "https://host.example:8080/x", "filterVerb": "filter"}],
     });
-    let told = redactor.config(config);
+    let reported = redactor.config(config);
     let (name, domain) = (redactor.name("mine", "x"), redactor.name("example.com", "x"));
-    let profile = &told["profiles"][0];
+    let profile = &reported["profiles"][0];
     assert_eq!(profile["schedulerName"], name);
     assert_eq!(profile["plugins"]["score"]["enabled"][0]["name"], "NodeAffinity");
     let args = &profile["pluginConfig"][0]["args"];
@@ -348,7 +348,7 @@ fn a_configuration_keeps_plugins_and_weights() {
     assert!(gpu.starts_with(&format!("{domain}/")), "{gpu}");
     assert_eq!(args["scoringStrategy"]["resources"][1]["name"], "cpu");
     assert_eq!(profile["pluginConfig"][1], json!({"name": "LoadWatcher"}));
-    assert!(!told.to_string().contains("host.example"));
+    assert!(!reported.to_string().contains("host.example"));
 }
 
 #[test]
@@ -373,15 +373,15 @@ fn a_topology_keeps_what_decisions_depend_on() {
     let read = kubestep_source::read_text("o.json", text, &Filter::default()).unwrap();
     let objects: Vec<Object> = read.objects.into_iter().map(|loaded| loaded.object).collect();
     let mut redactor = Redactor::new(objects.iter());
-    let told = redactor.object(&objects[0]).to_json().unwrap();
+    let reported = redactor.object(&objects[0]).to_json().unwrap();
     let (name, resource) = (redactor.name("worker-7", "x"), redactor.resource("example.com/dev"));
-    assert_eq!(told["metadata"]["name"], name);
+    assert_eq!(reported["metadata"]["name"], name);
     assert_eq!(
-        told["attributes"],
+        reported["attributes"],
         json!([{"name": "topologyManagerPolicy", "value": "restricted"}])
     );
-    let zone = &told["zones"][0];
+    let zone = &reported["zones"][0];
     assert_eq!((&zone["name"], &zone["attributes"]), (&json!("node-0"), &json!([])));
     assert_eq!(zone["resources"], json!([{"name": resource, "capacity": "4", "available": "3"}]));
-    assert_eq!(told["zones"][1]["name"], redactor.name("left-socket", "x"));
+    assert_eq!(reported["zones"][1]["name"], redactor.name("left-socket", "x"));
 }

@@ -57,10 +57,10 @@ impl Story {
     }
 
     fn verdicts(&self) -> Vec<String> {
-        let told = |one: &ReplayedDecision| {
+        let reported = |one: &ReplayedDecision| {
             format!("{} {}: {}", one.decision.pod.name, one.verdict().0.as_str(), one.verdict().1)
         };
-        self.play().1.iter().map(told).collect()
+        self.play().1.iter().map(reported).collect()
     }
 }
 
@@ -97,13 +97,13 @@ fn a_room_that_a_deletion_makes_is_used_when_it_comes() {
                    pod, 1 Preemption is not helpful for scheduling.";
     let mut refused = refused("big", message);
     refused.spec = big().spec;
-    let gone = Object::from(web()).key();
+    let deleted = Object::from(web()).key();
     let story = Story::new()
         .put(1, web())
         .put(1, web().on("n1"))
         .put(2, big())
         .put(3, refused)
-        .delete(50, gone)
+        .delete(50, deleted)
         .put(51, big().on("n1"));
     let (session, decisions) = story.play();
     let verdicts: Vec<&str> = decisions.iter().map(|one| one.verdict().0.as_str()).collect();

@@ -21,7 +21,7 @@ pub enum Arrival {
     Event(FeedEvent),
     /// The answer to a write.
     Answered(WriteResult),
-    /// The lease was acquired or lost: [`Cluster::standing`] has changed.
+    /// The lease was acquired or lost: [`Cluster::leader_status`] has changed.
     Lead,
 }
 
@@ -88,7 +88,7 @@ pub trait Cluster: Send {
     fn take_dropped(&mut self) -> Option<Notice>;
 
     /// Whether writes are allowed. Once it answers no, no further write is sent.
-    fn standing(&mut self) -> LeaderStatus;
+    fn leader_status(&mut self) -> LeaderStatus;
 
     /// The time by the server's clock.
     fn now(&self) -> Time;
@@ -174,7 +174,7 @@ impl Cluster for Wire {
         self.feed.take_dropped()
     }
 
-    fn standing(&mut self) -> LeaderStatus {
+    fn leader_status(&mut self) -> LeaderStatus {
         let gate = self.writer.gate();
         let lead = self.lead.as_ref().map_or(Lead::Leading, |lead| lead.lead.borrow().clone());
         match lead {

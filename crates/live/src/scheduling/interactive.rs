@@ -92,7 +92,7 @@ impl InteractiveScheduler {
     }
 
     /// Whether writes were allowed at the last check.
-    pub fn standing(&self) -> &LeaderStatus {
+    pub fn leader_status(&self) -> &LeaderStatus {
         &self.scheduler.status
     }
 
@@ -140,13 +140,13 @@ impl InteractiveScheduler {
         match (self.scheduler.check(), self.frozen) {
             (LeaderStatus::Leads, false) => Ok(()),
             (LeaderStatus::Leads, true) => Err(WritesHeld::Frozen),
-            (standing, _) => Err(WritesHeld::Lease(standing.clone())),
+            (leader_status, _) => Err(WritesHeld::Lease(leader_status.clone())),
         }
     }
 
     /// Sends the writes that the scheduler holds. Returns a summary of them, if there are any.
     pub fn send(&mut self, session: &mut Session) -> Option<String> {
-        let words = session.unsent_words();
+        let words = session.describe_unsent();
         let (scheduler, mut state) = self.parts(session);
         scheduler.send(&mut state).then_some(words)
     }
@@ -161,7 +161,7 @@ impl InteractiveScheduler {
 
     /// While updates are queued: keeps the queue from growing without limit. `original` is the
     /// session into which they will be taken.
-    pub fn stand_by(&mut self, original: &Session) {
+    pub fn compact_queue(&mut self, original: &Session) {
         let api = original.world().api();
         self.scheduler.cluster.keep_newest(&|kind, key| api.get(kind, key).is_some());
     }
@@ -198,7 +198,7 @@ impl SchedulerState for ReportedSession<'_> {
 
     fn apply(&mut self, updates: ClusterUpdates) {
         // Applying updates cannot fail.
-        let _done = self.session.apply_beside(Input::Change(Arc::new(updates)));
+        let _done = self.session.apply_in_background(Input::Change(Arc::new(updates)));
     }
 
     fn cycle(&mut self) -> Option<Arc<CycleRecord>> {

@@ -1,4 +1,4 @@
-//! The embedded scheduler as a real one: it schedules the pods of a live cluster and writes its
+//! The embedded scheduler in a live cluster: it schedules the pods of a live cluster and writes its
 //! decisions there.
 //!
 //! The cluster's objects are mirrored in a `World` with a remote API server. Updates from watches
@@ -176,7 +176,7 @@ struct Batch {
 impl LiveScheduler {
     /// A scheduler whose cluster's lists are loaded into `world`.
     fn new(mut cluster: Box<dyn Cluster>, world: &World, report: Reporter) -> LiveScheduler {
-        let status = cluster.standing();
+        let status = cluster.leader_status();
         let noticed = status.clone();
         let mut scheduler = LiveScheduler { cluster, status, noticed, lead: None, report };
         scheduler.report_lead(world);
@@ -190,7 +190,7 @@ impl LiveScheduler {
 
     /// Checks whether writes are allowed.
     fn check(&mut self) -> &LeaderStatus {
-        self.status = self.cluster.standing();
+        self.status = self.cluster.leader_status();
         &self.status
     }
 

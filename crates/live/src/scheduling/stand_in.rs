@@ -22,7 +22,7 @@ pub struct StandInServer {
     /// The writes that were made, as text, without events.
     pub writes: Vec<String>,
     /// Whether writes are allowed; `None`: they are.
-    pub standing: Option<LeaderStatus>,
+    pub leader_status: Option<LeaderStatus>,
     /// The time that has passed, in microseconds.
     pub passed: i64,
     start: Time,
@@ -140,8 +140,8 @@ impl Cluster for StandIn {
         feed::dropped_notice(self.with(|server| std::mem::take(&mut server.dropped)))
     }
 
-    fn standing(&mut self) -> LeaderStatus {
-        self.with(|server| server.standing.clone()).unwrap_or(LeaderStatus::Leads)
+    fn leader_status(&mut self) -> LeaderStatus {
+        self.with(|server| server.leader_status.clone()).unwrap_or(LeaderStatus::Leads)
     }
 
     fn now(&self) -> Time {

@@ -260,8 +260,8 @@ fn victims_come_back_until_the_server_lets_them_go() {
     play.says(refused(nominated, &message));
     assert_eq!(play.shadow.decisions().last().unwrap().theirs, format!("nominated n1: {message}"));
     assert_eq!(play.node_of("low"), "n1", "it is still there");
-    let gone = Delta::Delete { kind: Kind::Pod, key: key("low") };
-    play.shadow.take(&mut play.session, vec![gone], play.now);
+    let deleted = Delta::Delete { kind: Kind::Pod, key: key("low") };
+    play.shadow.take(&mut play.session, vec![deleted], play.now);
     assert!(play.session.world().api().objects().pod(key("low")).is_none());
 }
 

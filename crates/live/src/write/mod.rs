@@ -101,7 +101,7 @@ impl Writer {
                     let calls = |link| Arc::new(Calls::new(link, passed.clone(), &options));
                     let (main, events) = (calls(main), calls(events));
                     // The receiver is dropped if the program ends now.
-                    let _told = opened.send(Ok(()));
+                    let _sent = opened.send(Ok(()));
                     serve(main, Events::new(events), asked, requests, answered).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),
@@ -188,7 +188,7 @@ async fn serve(
             let answer = answer.map_err(|failure| failure.describe());
             let call = call.map(|call| (call, began.elapsed()));
             // At the end of the program the receiver may be dropped.
-            let _told = answers.send(WriteResult { ticket, answer, what, call });
+            let _sent = answers.send(WriteResult { ticket, answer, what, call });
         });
     }
     let end = async {

@@ -154,10 +154,10 @@ impl BusyCluster {
             api.objects().pod(*key).is_some_and(|pod| pod.spec.node_name == name.as_str())
         };
         let all = std::mem::take(&mut self.running);
-        let (gone, left): (VecDeque<_>, VecDeque<_>) =
+        let (deleted, left): (VecDeque<_>, VecDeque<_>) =
             all.into_iter().partition(|(key, _)| on_it(key));
         self.running = left;
-        for (key, _) in gone {
+        for (key, _) in deleted {
             self.says(session, shadow, Delta::Delete { kind: Kind::Pod, key });
         }
         let key = NamespacedName::new("".into(), name.as_str().into());

@@ -46,8 +46,8 @@ fn pods_are_held_by_hand_and_rejecting_says_what_it_did() {
     let text = story.text();
     for line in [
         "rejected shop/web-0 for kubestep.Hold",
-        "released on n1: cpu 3, memory 1Gi, room for 1 pod",
-        "free on n1 now: cpu 4, memory 8Gi, room for 9 pods",
+        "released on n1: cpu 3, memory 1Gi, capacity for 1 pod",
+        "free on n1 now: cpu 4, memory 8Gi, capacity for 9 pods",
         "retried in 5m00s, or earlier if an event requeues it",
         "requeued: shop/web-1 moved from unschedulable to",
         "not requeued: shop/picky; NodePorts: AssignedPodDelete does not help",

@@ -1,4 +1,4 @@
-//! Stories of comparing branches: at once, beside the keys, and stopped.
+//! Stories of comparing branches: at once, in the background, and stopped.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn far_ahead() -> LiveInterface {
 }
 
 #[test]
-fn the_other_branch_is_run_beside_the_keys() {
+fn the_other_branch_is_run_in_the_background() {
     let mut live = far_ahead().keys_at_once("D");
     assert!(live.interface.driver.is_searching(), "{}", live.text());
     let mut live = live.keys_at_once("5");

@@ -20,7 +20,7 @@ fn what_was_found_is_done_in_a_branch_and_compared() {
 #[test]
 fn a_change_is_done_where_it_was_asked_for() {
     let live = LiveInterface::wide("fragmented").keys("c2X");
-    // In between one looks elsewhere; the answer is at hand when one is back.
+    // In between another view is shown; the answer is there on the way back.
     let mut live = live.keys("<Esc>C1G<Enter>c2X");
     assert!(!live.interface.driver.is_searching());
     assert!(live.text().contains("1. resize pod default/report"), "{}", live.text());

@@ -251,7 +251,7 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
     let text = live.text();
     assert!(text.contains("default/payment on a-0 in cycle 1"), "{text}");
     assert!(text.contains("Insufficient cpu: needs 3, 2.5 free"), "{text}");
-    // The state before the cycle is told, also where the cycle made room itself.
+    // The state before the cycle is reported, also where the cycle made room itself.
     let mut live = live.keys("<Esc>j<Enter>");
     assert!(live.text().contains("b-0: rejected"), "{}", live.text());
     let mut live = live.keys("<Esc>n4j<Enter>");

@@ -374,7 +374,7 @@ impl GridSource for FilterView<'_> {
     }
 
     fn has_break(&self, row: usize) -> bool {
-        self.model.has_break(|| self.place(row, 0))
+        self.model.has_break(|| self.location(row, 0))
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -405,7 +405,7 @@ impl GridSource for FilterView<'_> {
 }
 
 impl View for FilterView<'_> {
-    fn place(&self, row: usize, column: usize) -> Option<String> {
+    fn location(&self, row: usize, column: usize) -> Option<String> {
         let cycle = self.cycle?;
         if self.group(row).is_some() {
             return None;
@@ -455,7 +455,7 @@ impl View for FilterView<'_> {
             lines.push(plugin_verdict(cycle, &format!("{} on {name}", plugin.plugin), id));
             let nominated = match plugin.verdicts.get(node) == Some(id) {
                 true => "",
-                false => " (with the room reserved for nominated pods)",
+                false => " (with the capacity reserved for nominated pods)",
             };
             let explained = report::verdict::explain(cycle, id);
             lines.push(DetailLine::text(format!("{explained}{nominated}")));

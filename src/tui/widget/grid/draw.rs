@@ -153,7 +153,7 @@ fn put_aligned(
         Align::Left => 0,
         Align::Right => placed.width.saturating_sub(width(&shown) as u16),
     };
-    paint.put(buffer, area, area.x + MARK + placed.x + blank, y, &shown, scope);
+    paint.put_clean(buffer, area, (area.x + MARK + placed.x + blank, y), &shown, scope);
 }
 
 /// The selection is laid over the finished line, so that verdicts keep their colour on it.

@@ -47,9 +47,9 @@ pub trait GridSource: Sync {
         row as u64
     }
 
-    /// The line to select when the row on the selected line is gone.
-    fn line_instead(&self, gone: usize) -> usize {
-        gone
+    /// The line to select when the row on the selected line no longer exists.
+    fn line_instead(&self, deleted: usize) -> usize {
+        deleted
     }
 
     /// Whether the debugger stands on this row.

@@ -101,8 +101,8 @@ fn nothing_changes_where_a_configuration_is_refused() {
         ("config {", "line"),
     ] {
         let mut changed = world.clone();
-        let told = edit(text).apply(&mut changed).unwrap_err().to_string();
-        assert!(told.contains(part), "{text}: {told}");
+        let reported = edit(text).apply(&mut changed).unwrap_err().to_string();
+        assert!(reported.contains(part), "{text}: {reported}");
         assert!(same(&changed, &world), "{text}");
     }
 }
@@ -119,16 +119,19 @@ fn first_cycle(mut world: World) -> (Option<String>, Vec<(String, bool)>, String
 fn a_person_decides_on_nodes_for_one_cycle() {
     let after = |spec: &str, edits: &[&str]| first_cycle(edited(spec, "", edits));
     let interventions = |text: &str, decided| vec![(text.to_owned(), decided)];
-    let (node, told, _) = after(&plain(), &["choose node b for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), interventions("node b chosen manually", true)));
+    let (node, reported, _) = after(&plain(), &["choose node b for pod p"]);
+    assert_eq!((node, reported), (Some("b".into()), interventions("node b chosen manually", true)));
     // Not among the nodes with the best score.
-    let (node, told, _) = after(&plain(), &["choose node b for pod p", "cordon node b"]);
-    assert_eq!((node, told), (Some("a".into()), interventions("node b chosen manually", false)));
-    let (node, told, _) = after(&plain(), &["veto node a for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), interventions("node a vetoed manually", true)));
+    let (node, reported, _) = after(&plain(), &["choose node b for pod p", "cordon node b"]);
+    assert_eq!(
+        (node, reported),
+        (Some("a".into()), interventions("node b chosen manually", false))
+    );
+    let (node, reported, _) = after(&plain(), &["veto node a for pod p"]);
+    assert_eq!((node, reported), (Some("b".into()), interventions("node a vetoed manually", true)));
     let huge = format!("{{{}}}", container("resources: {requests: {cpu: 50}}"));
-    let (node, told, _) = after(&huge, &["force node b for pod p"]);
-    assert_eq!((node, told), (Some("b".into()), interventions("node b forced manually", true)));
+    let (node, reported, _) = after(&huge, &["force node b for pod p"]);
+    assert_eq!((node, reported), (Some("b".into()), interventions("node b forced manually", true)));
     let both = ["veto node a for pod p", "veto node b for pod p"];
     let (node, _, message) = after(&plain(), &both);
     assert_eq!(node, None);
@@ -201,12 +204,12 @@ fn plugins_fail_where_they_are_made_to() {
     }
     let huge = format!("{{{}}}", container("resources: {requests: {cpu: 50}}"));
     let text = "fail plugin DefaultPreemption at PostFilter";
-    let (_, told, message) = first_cycle(edited(&huge, "", &[text]));
-    assert_eq!(told, [("DefaultPreemption made to fail at PostFilter".to_owned(), true)]);
+    let (_, reported, message) = first_cycle(edited(&huge, "", &[text]));
+    assert_eq!(reported, [("DefaultPreemption made to fail at PostFilter".to_owned(), true)]);
     assert!(message.contains("injected fault"), "{message}");
     // The cycle does not reach that extension point.
-    let (_, told, _) = first_cycle(edited(&plain(), "", &[text]));
-    assert!(!told[0].1);
+    let (_, reported, _) = first_cycle(edited(&plain(), "", &[text]));
+    assert!(!reported[0].1);
     let world = edited(&plain(), "", &[]);
     let wrong = error(&world, "fail plugin NodeNmae at Filter");
     assert_eq!(wrong, "no plugin NodeNmae runs at Filter, did you mean \"NodeName\"?");
@@ -290,8 +293,8 @@ fn words_are_read_as_they_are_written() {
         ("fail plugin A at QueueSort", "no fault can be injected at QueueSort"),
         ("heal now", "unexpected \"now\""),
     ] {
-        let told = text.parse::<Edit>().unwrap_err().to_string();
-        assert!(told.contains(part), "{text}: {told}");
+        let reported = text.parse::<Edit>().unwrap_err().to_string();
+        assert!(reported.contains(part), "{text}: {reported}");
     }
 }
 

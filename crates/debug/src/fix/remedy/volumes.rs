@@ -35,7 +35,7 @@ pub(super) fn claim(need: &Obstacle<'_>, cause: &VolumeCause) -> Remedies {
     let objects = world.api().objects();
     let Some(claim) = objects.persistent_volume_claims.get(&key) else { return Remedies::new() };
     match &cause.problem {
-        VolumeProblem::MadeElsewhere { .. } => {
+        VolumeProblem::ProvisionedForOtherNode { .. } => {
             let path = format!("metadata.annotations['{SELECTED_NODE}']");
             vec![vec![set(key, path, None)]]
         }

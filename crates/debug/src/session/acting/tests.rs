@@ -42,7 +42,7 @@ fn stepping_runs_no_cycle_and_what_a_cycle_wrote_leaves_once() {
     assert_eq!(session.step_into(), StepOutcome::AtEnd);
     assert_eq!(session.next_cycle(), StepOutcome::AtEnd);
     assert_eq!(session.run_cycle(), StepOutcome::NewCycle);
-    assert_eq!(session.unsent_words(), "bind default/a to n1");
+    assert_eq!(session.describe_unsent(), "bind default/a to n1");
     assert_eq!(words(&session.send()), ["bind default/a to n1"]);
     assert!(session.is_at_newest() && session.unsent().is_empty());
     assert!(session.send().is_empty());
@@ -90,7 +90,11 @@ fn extenders_bind_for_the_one_session_alone() {
     session.act(Some(answers("real")));
     session.run_cycle();
     // The receiver of the writes calls the extender, not the cycle.
-    assert!(session.unsent_words().contains("through extender 0"), "{}", session.unsent_words());
+    assert!(
+        session.describe_unsent().contains("through extender 0"),
+        "{}",
+        session.describe_unsent()
+    );
     assert!(calls.lock().unwrap().is_empty());
     // A copy does not call it either; a branch is a cluster of its own and calls the extender
     // function of copies.

@@ -21,12 +21,12 @@ const STEPS: usize = 7 * 256;
 
 /// What the API server of a cluster reports.
 #[derive(Debug)]
-enum Said {
+enum TestChange {
     Put(Object),
-    Gone(Kind, String),
+    Deleted(Kind, String),
 }
 
-impl Change for Said {
+impl Change for TestChange {
     fn describe(&self) -> String {
         format!("{self:?}")
     }
@@ -37,8 +37,8 @@ impl Change for Said {
 
     fn apply(&self, world: &mut World) -> Result<(), EditError> {
         match self {
-            Said::Put(object) => world.accept(object.clone()),
-            Said::Gone(kind, name) => world.forget(*kind, key(name)),
+            TestChange::Put(object) => world.accept(object.clone()),
+            TestChange::Deleted(kind, name) => world.forget(*kind, key(name)),
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Random {
     /// The next input: pods are created, changed and deleted, nodes grow and shrink, time passes,
     /// waiting pods are allowed or rejected.
     fn input(&mut self, session: &Session) -> Input {
-        let said = |said: Said| Input::Change(Arc::new(said));
+        let said = |said: TestChange| Input::Change(Arc::new(said));
         let name = format!("p-{}", self.below(40));
         match self.below(20) {
             0..6 => {
@@ -69,16 +69,16 @@ impl Random {
                 let mut new = pod(&name).requests("cpu", cpu);
                 new.metadata.uid = format!("{name}-{}", self.below(1_000)).as_str().into();
                 new.metadata.resource_version = self.version().as_str().into();
-                said(Said::Put(new.into()))
+                said(TestChange::Put(new.into()))
             }
-            6..10 => said(Said::Gone(Kind::Pod, name)),
+            6..10 => said(TestChange::Deleted(Kind::Pod, name)),
             10..12 => {
                 let cpu = ["2", "3", "4"][self.below(3) as usize];
                 let mut new = node(&format!("n-{}", self.below(4))).offers("cpu", cpu);
                 new.metadata.resource_version = self.version().as_str().into();
-                said(Said::Put(new.into()))
+                said(TestChange::Put(new.into()))
             }
-            12 => said(Said::Gone(Kind::Node, format!("n-{}", self.below(6)))),
+            12 => said(TestChange::Deleted(Kind::Node, format!("n-{}", self.below(6)))),
             13 => Input::Advance(1_000_000 * (1 + self.below(90) as i64)),
             14 => match session.world().scheduler().waiting().first() {
                 Some(waiting) => Input::Allow { uid: waiting.pod().uid(), plugin: None },
@@ -131,7 +131,7 @@ fn go_on(random: &mut Random, both: &mut [Session; 2], steps: usize) {
 /// Compares the records that the second session still has.
 fn same_records(all: &mut Session, few: &mut Session) {
     for at in few.history().entries().start()..few.history().len() {
-        let told = [&mut *all, &mut *few].map(|session| {
+        let reported = [&mut *all, &mut *few].map(|session| {
             let entry = session.history().entries().get(at).unwrap().clone();
             match entry.as_ref() {
                 Entry::Cycle(record) => {
@@ -140,7 +140,7 @@ fn same_records(all: &mut Session, few: &mut Session) {
                 other => format!("{other:?}"),
             }
         });
-        assert_eq!(told[0], told[1], "entry {at}");
+        assert_eq!(reported[0], reported[1], "entry {at}");
     }
 }
 
@@ -229,7 +229,7 @@ fn who_stands_in_the_past_stands_at_its_beginning_once_it_is_forgotten() {
     few.step_into();
     while few.forgotten_before().is_none() {
         let input = random.input(&few);
-        few.apply_beside(input).unwrap();
+        few.apply_in_background(input).unwrap();
     }
     let stops = few.timeline().stops();
     assert_eq!(few.stop_index(), stops.start());

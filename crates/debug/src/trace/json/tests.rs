@@ -59,12 +59,12 @@ fn filters_show_the_official_verdict_and_all_others() {
     record.message = "it broke".to_owned();
     let fit = json!({"code": "Unschedulable", "reasons": ["Insufficient cpu", "Too many pods"]});
     let broken = json!({"code": "Error", "reasons": ["no such key"]});
-    let mut official = fit.clone();
-    official["plugin"] = json!("NodeResourcesFit");
+    let mut verdict = fit.clone();
+    verdict["plugin"] = json!("NodeResourcesFit");
     let expected = json!({
         "pod": "shop/web",
         "attempt": 2,
-        "filter": {"b": official},
+        "filter": {"b": verdict},
         "filterAll": {"b": {"NodeResourcesFit": fit, "DynamicResources": broken}},
         "result": "SchedulerError",
         "message": "it broke",

@@ -32,7 +32,7 @@ pub enum DeviceCause {
         /// Namespace and name of the claim.
         claim: NamespacedName,
         /// The driver's message, from the conditions of the claim's device.
-        saying: String,
+        message: String,
     },
     /// The claim's devices were not ready in time.
     TimedOut {
@@ -53,9 +53,9 @@ pub enum DeviceCause {
         constraints: Vec<UnmetConstraint>,
     },
     /// The claims cannot be allocated for a reason that only the plugin's message gives.
-    Said {
+    Message {
         /// The status's reason, as the plugin wrote it.
-        saying: String,
+        message: String,
     },
 }
 
@@ -318,7 +318,7 @@ impl CauseText for DeviceCause {
             DeviceCause::OutOfReach { claim, .. } => {
                 format!("the devices of claim {claim} cannot be reached from the node")
             }
-            DeviceCause::Failed { claim, saying } => format!("claim {claim}: {saying}"),
+            DeviceCause::Failed { claim, message } => format!("claim {claim}: {message}"),
             DeviceCause::TimedOut { claim } => {
                 format!("the devices of claim {claim} were not ready in time")
             }
@@ -331,7 +331,7 @@ impl CauseText for DeviceCause {
                 let names: Vec<String> = requests.iter().map(Devices::asks).collect();
                 format!("not enough devices for all of: {}", names.join("; "))
             }
-            DeviceCause::Said { saying } => saying.clone(),
+            DeviceCause::Message { message } => message.clone(),
         }
     }
 
@@ -372,16 +372,16 @@ pub(super) fn explain(case: &RejectedCase<'_>) -> Vec<Cause> {
 }
 
 fn causes(case: &RejectedCase<'_>, node: &Node, reason: DeviceReason) -> Vec<Cause> {
-    let said =
-        |saying: String| vec![Cause::new(DeviceCause::Said { saying }, 1.0, Outlook::Manual)];
+    let quoted =
+        |message: String| vec![Cause::new(DeviceCause::Message { message }, 1.0, Outlook::Manual)];
     match reason {
-        DeviceReason::Said(_) | DeviceReason::Failed(_) => said(case.status.message()),
+        DeviceReason::Said(_) | DeviceReason::Failed(_) => quoted(case.status.message()),
         DeviceReason::Unavailable(claims) => {
             claims.into_iter().map(|claim| unavailable(case, claim)).collect()
         }
         DeviceReason::NotAllocated(wanted) => {
             let found = not_allocated(case, &wanted, shortage(case.state, node, &wanted));
-            if found.is_empty() { said(case.status.message()) } else { found }
+            if found.is_empty() { quoted(case.status.message()) } else { found }
         }
     }
 }
@@ -396,7 +396,9 @@ fn unavailable(case: &RejectedCase<'_>, unavailable: Unavailable) -> Cause {
             let unmet = selector.map(|selector| unmet(case, claim, selector)).unwrap_or_default();
             (DeviceCause::OutOfReach { claim, unmet }, Outlook::Mismatch)
         }
-        WhyUnavailable::Failed(saying) => (DeviceCause::Failed { claim, saying }, Outlook::Manual),
+        WhyUnavailable::Failed(message) => {
+            (DeviceCause::Failed { claim, message }, Outlook::Manual)
+        }
         WhyUnavailable::TimedOut => (DeviceCause::TimedOut { claim }, Outlook::Manual),
     };
     Cause::new(cause, 1.0, outlook)

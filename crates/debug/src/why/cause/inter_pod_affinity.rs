@@ -60,7 +60,7 @@ pub struct NoPodNear {
     /// The node's domain; `None` if the node lacks the topology key.
     pub domain: Option<Symbol>,
     /// Domains with matching pods, and their numbers; the first few.
-    pub elsewhere: Vec<(Symbol, i64)>,
+    pub other_domains: Vec<(Symbol, i64)>,
     /// Another namespace that has matching pods, if the term's namespaces have none.
     pub other_namespace: Option<Symbol>,
     /// A value of the selector that no pod has, if pods have a similar one.
@@ -87,7 +87,7 @@ impl CauseText for NoPodNear {
                 "the node has no label {key}, the topology key of pod affinity to {pods}"
             );
         }
-        match (self.elsewhere.is_empty(), self.other_namespace) {
+        match (self.other_domains.is_empty(), self.other_namespace) {
             (false, _) => format!("pod affinity: no {pods} in this {key}"),
             (true, None) => {
                 let typo = self.typo.as_ref();
@@ -101,14 +101,17 @@ impl CauseText for NoPodNear {
     }
 
     fn text(&self) -> String {
-        let elsewhere: Vec<String> =
-            self.elsewhere.iter().map(|(domain, count)| format!("{domain} ({count})")).collect();
-        match (&self.domain, elsewhere.is_empty()) {
+        let other_domains: Vec<String> = self
+            .other_domains
+            .iter()
+            .map(|(domain, count)| format!("{domain} ({count})"))
+            .collect();
+        match (&self.domain, other_domains.is_empty()) {
             (Some(domain), false) => format!(
                 "pod affinity: no {} in {}={domain}; they are in {}",
                 self.term.pods(),
                 self.term.topology_key,
-                elsewhere.join(", ")
+                other_domains.join(", ")
             ),
             _ => self.gist(),
         }
@@ -177,22 +180,22 @@ fn not_near(case: &RejectedCase<'_>, state: &AffinityFilterState) -> Vec<Cause> 
     let (terms, _) = state.own_terms();
     let cause = |(at, _)| {
         let term = &terms[at];
-        let mut elsewhere = state.affinity_domains(term);
-        elsewhere.truncate(NAMED);
+        let mut other_domains = state.affinity_domains(term);
+        other_domains.truncate(NAMED);
         let known = case.memo.get(Symbol::new(&format!("affinity {at}")), || {
             OtherNamespace(other_namespace(case, term))
         });
         let domain = case.node.label(term.topology_key);
-        let other_namespace = known.0.filter(|_| elsewhere.is_empty());
+        let other_namespace = known.0.filter(|_| other_domains.is_empty());
         // A missing node label can only be fixed on the node; a missing pod may still come.
         let outlook = if domain.is_none() { Outlook::Mismatch } else { Outlook::Cluster };
-        let alone = elsewhere.is_empty() && other_namespace.is_none();
+        let alone = other_domains.is_empty() && other_namespace.is_none();
         let typo = || {
             case.memo.get(Symbol::new(&format!("typo {at}")), || NearbyLabel::of(case, at, term))
         };
         let typo = alone.then(typo).and_then(|typo| typo.0.clone());
         let term = AffinityTermText::of(term);
-        let cause = NoPodNear { term, domain, elsewhere, other_namespace, typo };
+        let cause = NoPodNear { term, domain, other_domains, other_namespace, typo };
         Cause::new(cause, 1.0, outlook)
     };
     state.unmet_terms(case.node.id).map(cause).collect()

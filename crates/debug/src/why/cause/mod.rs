@@ -67,7 +67,6 @@ pub enum Outlook {
     /// remove.
     Cluster,
     /// A manual change of the node's state, of another object or of the pod.
-    #[serde(rename = "byHand")]
     Manual,
     /// A change of the pod or the node: they do not match, and preemption won't help.
     Mismatch,
@@ -101,7 +100,7 @@ impl Cause {
 
     /// Whether it only quotes the plugin's message, because the plugin has no explainer.
     pub fn is_quoted(&self) -> bool {
-        matches!(self.detail, CauseDetail::Said(_))
+        matches!(self.detail, CauseDetail::Message(_))
     }
 }
 
@@ -157,7 +156,7 @@ details! {
     /// No pod that the pod's affinity requires is in the node's domain.
     NoPodNear(NoPodNear),
     /// A pod in the node's domain conflicts with an anti-affinity term, of either pod.
-    PodInTheWay(BlockingAntiAffinity),
+    BlockedByPod(BlockingAntiAffinity),
     /// The skew would exceed `maxSkew`.
     Spread(SpreadCause),
     /// Less of a resource is free than the pod requests.
@@ -177,7 +176,7 @@ details! {
     /// An explanation by the plugin itself.
     Plugin(PluginCause),
     /// The plugin's own message, where no explainer knows more.
-    Said(PluginMessage),
+    Message(PluginMessage),
 }
 
 /// PreFilter restricted the search to other nodes.

@@ -53,7 +53,7 @@ fn missing_claims(case: &RejectedCase<'_>) -> Vec<Cause> {
     let known = &case.probe.cx().objects.persistent_volume_claims;
     let claims = volumes::claims(&case.probe.pod().pod).map(|claim| claim.key);
     let missing = claims.filter(|claim| !known.contains_key(claim));
-    let cause = |claim| VolumeCause { claim, problem: VolumeProblem::ClaimGone };
+    let cause = |claim| VolumeCause { claim, problem: VolumeProblem::ClaimMissing };
     missing.map(|claim| Cause::new(cause(claim), 1.0, Outlook::Manual)).collect()
 }
 

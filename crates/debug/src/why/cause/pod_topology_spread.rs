@@ -44,7 +44,7 @@ pub struct Skew {
 
 impl CauseText for SpreadCause {
     fn gist(&self) -> String {
-        let (key, constraint) = (self.topology_key, self.constraint_words());
+        let (key, constraint) = (self.topology_key, self.describe_constraint());
         match self.skew {
             Some(_) => format!("{constraint} over {key} would exceed maxSkew"),
             None => format!("{constraint} over {key}: the node has no such label"),
@@ -61,7 +61,7 @@ impl CauseText for SpreadCause {
         format!(
             "{} over {}: skew would be {}, maxSkew is {max_skew} ({domain} has {count} + {own} for \
              the pod − {least_of})",
-            self.constraint_words(),
+            self.describe_constraint(),
             self.topology_key,
             skew.skew
         )
@@ -69,7 +69,7 @@ impl CauseText for SpreadCause {
 }
 
 impl SpreadCause {
-    fn constraint_words(&self) -> &'static str {
+    fn describe_constraint(&self) -> &'static str {
         if self.of_profile { "the profile's default spread" } else { "spread" }
     }
 }

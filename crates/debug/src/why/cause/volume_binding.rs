@@ -33,9 +33,9 @@ pub struct VolumeCause {
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum VolumeProblem {
     /// The claim does not exist.
-    ClaimGone,
+    ClaimMissing,
     /// The claim is bound to a volume that does not exist.
-    VolumeGone {
+    VolumeMissing {
         /// Name of the volume.
         volume: Symbol,
     },
@@ -47,7 +47,7 @@ pub enum VolumeProblem {
         unmet: Vec<UnmetExpression>,
     },
     /// The volume is being provisioned for another node.
-    MadeElsewhere {
+    ProvisionedForOtherNode {
         /// The node in the annotation `volume.kubernetes.io/selected-node` of the claim.
         node: Symbol,
     },
@@ -93,8 +93,8 @@ impl VolumeCause {
         let list = |all: &[UnmetExpression]| all.iter().map(&unmet).collect::<Vec<_>>().join("; ");
         let claim = self.claim;
         match &self.problem {
-            VolumeProblem::ClaimGone => format!("claim {claim} does not exist"),
-            VolumeProblem::VolumeGone { volume } => {
+            VolumeProblem::ClaimMissing => format!("claim {claim} does not exist"),
+            VolumeProblem::VolumeMissing { volume } => {
                 format!("claim {claim} is bound to volume {volume}, which does not exist")
             }
             VolumeProblem::OutOfReach { volume, unmet } if unmet.is_empty() => {
@@ -103,7 +103,7 @@ impl VolumeCause {
             VolumeProblem::OutOfReach { volume, unmet } => {
                 format!("claim {claim} has volume {volume}, which is only for {}", list(unmet))
             }
-            VolumeProblem::MadeElsewhere { node } => {
+            VolumeProblem::ProvisionedForOtherNode { node } => {
                 format!("the volume of claim {claim} is being provisioned for node {node}")
             }
             VolumeProblem::NoVolume { class, volumes: 0, .. } => {
@@ -159,14 +159,16 @@ fn cause(case: &RejectedCase<'_>, node: &Node, rejection: &ClaimRejection) -> Op
     let class = |name| cx.objects.storage_classes.get(&NamespacedName::new(Symbol::EMPTY, name));
     let (problem, outlook) = match rejection.reason {
         ClaimReason::VolumeMissing(volume) => {
-            (VolumeProblem::VolumeGone { volume }, Outlook::Manual)
+            (VolumeProblem::VolumeMissing { volume }, Outlook::Manual)
         }
         ClaimReason::OutOfReach(volume) => {
             let object = cx.shared.volumes.volume(cx.objects, volume);
             let unmet = object.map(|object| affinity(case, object)).unwrap_or_default();
             (VolumeProblem::OutOfReach { volume, unmet }, Outlook::Mismatch)
         }
-        ClaimReason::OtherNode(node) => (VolumeProblem::MadeElsewhere { node }, Outlook::Mismatch),
+        ClaimReason::OtherNode(node) => {
+            (VolumeProblem::ProvisionedForOtherNode { node }, Outlook::Mismatch)
+        }
         ClaimReason::NoProvisioner(class) => (no_volume(case, rejection, class), Outlook::Manual),
         ClaimReason::TopologyNotAllowed(name) => {
             let unmet = topology(case, class(name)?);

@@ -1,4 +1,4 @@
-//! Scheduling for real, as a person does it, on a cluster in memory.
+//! Live scheduling, as a person does it, on a cluster in memory.
 
 use crate::tui::testing::LiveInterface;
 use crate::tui::view::ViewId;
@@ -231,7 +231,7 @@ fn an_edit_of_an_object_never_reaches_the_cluster() {
 fn who_waits_at_permit_is_allowed_and_rejected_for_real() {
     let (live, server) = start(&["a", "b"]);
     let live = live.keys(":hold *<Enter>").turn().keys("c").turn();
-    // As upstream: while a pod waits, others are told where it will be.
+    // As upstream: while a pod waits, others are reported where it will be.
     assert_eq!(server.writes(), ["nominate n1 for default/a", "nominate n1 for default/b"]);
     let mut live = live.keys("7").turn();
     assert!(live.text().contains("default/a") && live.text().contains("default/b"));
@@ -262,13 +262,13 @@ fn by_hand_nothing_is_done_in_the_past_or_while_a_cycle_is_held() {
 #[test]
 fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() {
     let (live, server) = start(&["a", "b"]);
-    server.with(|server| server.standing = Some(LeaderStatus::Waits));
+    server.with(|server| server.leader_status = Some(LeaderStatus::Waits));
     let mut live = live.turn().keys("n").turn();
     assert_chip(&mut live, "NOT LEADER: waits for the lease");
     assert!(status(&mut live).contains("not leading: no cycle runs"), "{}", status(&mut live));
-    server.with(|server| server.standing = None);
+    server.with(|server| server.leader_status = None);
     let live = live.turn().keys("s").turn();
-    server.with(|server| server.standing = Some(LeaderStatus::CutOff));
+    server.with(|server| server.leader_status = Some(LeaderStatus::CutOff));
     let mut live = live.turn();
     assert_chip(&mut live, "CONNECTION LOST: writes stopped");
     for keys in ["n", " ", "Zn", "Zc"] {
@@ -284,7 +284,7 @@ fn without_the_lease_or_the_connection_nothing_is_decided_wherever_one_stands() 
     assert!(live.keys("n").turn().text().contains("cycle 1 of default/a stays held; the connec"));
     let (live, server) = start(&["a", "b"]);
     let live = live.keys("s").turn();
-    server.with(|server| server.standing = Some(LeaderStatus::Lost("late".into())));
+    server.with(|server| server.leader_status = Some(LeaderStatus::Lost("late".into())));
     let mut live = live.turn();
     assert_chip(&mut live, "LEASE LOST: writes stopped");
     assert!(status(&mut live).contains("writing stopped: late"));
@@ -362,10 +362,10 @@ fn whatever_is_typed_each_pod_is_bound_once_and_branches_write_nothing() {
                 server.put(new_pod(&format!("late-{turn}")));
             }
             server.with(|server| server.passed += 400_000);
-            let was_real = live.interface.driver.is_real();
+            let scheduled_live = live.interface.driver.schedules_live();
             let before = server.writes();
             live = live.keys(keys).turn();
-            if !was_real && !live.interface.driver.is_real() {
+            if !scheduled_live && !live.interface.driver.schedules_live() {
                 assert_eq!(server.writes(), before, "seed {seed}: {keys}");
             }
         }

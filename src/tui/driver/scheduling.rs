@@ -1,4 +1,4 @@
-//! A real scheduler behind the session: when it decides, when what it decided is sent, and when
+//! A live scheduler behind the session: when it decides, when what it decided is sent, and when
 //! all of it is held.
 //!
 //! Stepping into a cycle holds it: it is decided, and what it wants written leaves only once the
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::{Driver, StepMode};
 use crate::tui::command_result::CommandResult;
-use crate::tui::model::{HoldReason, RealModel};
+use crate::tui::model::{HoldReason, SchedulingModel};
 use crate::tui::widget::status_line::Severity;
 use kubestep_debug::breakpoint::Moment;
 use kubestep_debug::fork::ORIGINAL;
@@ -18,18 +18,18 @@ use kubestep_debug::{Position, Session, StepOutcome};
 use kubestep_live::scheduling::{Arrival, LeaderStatus};
 use kubestep_live::{InteractiveScheduler, Notice};
 
-/// How a real scheduler is made to decide.
+/// Keys that make the live scheduler decide.
 pub const DECIDING: &str =
     "s steps into a cycle, n runs one, Space schedules continuously or pauses";
 
-/// What stepping on came to.
+/// The result of a step.
 pub(super) enum StepResult {
     /// The position moved, or a cycle ran.
     Ran(StepOutcome),
     /// Writes were sent: these, in a few words.
     Sent(String),
     /// Nothing may be decided, and why.
-    Refused(String),
+    Rejected(String),
 }
 
 impl StepResult {
@@ -42,32 +42,32 @@ impl StepResult {
     pub fn is_end(&self) -> bool {
         matches!(
             self,
-            StepResult::Refused(_) | StepResult::Ran(StepOutcome::Idle | StepOutcome::AtStart)
+            StepResult::Rejected(_) | StepResult::Ran(StepOutcome::Idle | StepOutcome::AtStart)
         )
     }
 }
 
 impl Driver {
-    /// Lets the session, which acts, schedule for real.
-    pub fn attend(&mut self, attended: InteractiveScheduler) {
-        self.live.attended = Some(Box::new(attended));
+    /// Lets the session, which acts, schedule the live cluster.
+    pub fn schedule_for(&mut self, scheduler: InteractiveScheduler) {
+        self.live.scheduler = Some(Box::new(scheduler));
         self.session.forget_past();
         self.model.start = self.session.world().now();
         self.live_changed();
     }
 
-    /// Whether the session on screen is the one that schedules for real.
-    pub fn is_real(&self) -> bool {
-        self.live.attended.is_some() && self.session.acts()
+    /// Whether the session on screen is the one that schedules the live cluster.
+    pub fn schedules_live(&self) -> bool {
+        self.live.scheduler.is_some() && self.session.acts()
     }
 
     /// Why nothing is decided and updates are queued.
     pub(super) fn held(&self) -> Option<HoldReason> {
-        let attended = self.live.attended.as_ref()?;
+        let scheduler = self.live.scheduler.as_ref()?;
         if !self.session.acts() {
             return Some(HoldReason::Branch);
         }
-        if attended.is_frozen() {
+        if scheduler.is_frozen() {
             return Some(HoldReason::Frozen);
         }
         if !self.session.unsent().is_empty() {
@@ -77,18 +77,18 @@ impl Driver {
         (!at_head).then_some(HoldReason::Past)
     }
 
-    /// What the picture says of it.
-    pub(super) fn real_model(&self) -> Option<RealModel> {
-        let attended = self.live.attended.as_ref()?;
-        Some(RealModel {
-            context: attended.context().to_owned(),
-            dry_run: attended.is_dry_run(),
-            standing: attended.standing().clone(),
+    /// The state of the live scheduler, for the views.
+    pub(super) fn scheduling_model(&self) -> Option<SchedulingModel> {
+        let scheduler = self.live.scheduler.as_ref()?;
+        Some(SchedulingModel {
+            context: scheduler.context().to_owned(),
+            dry_run: scheduler.is_dry_run(),
+            leader_status: scheduler.leader_status().clone(),
             held: self.held(),
         })
     }
 
-    /// One step. Beyond what is recorded a real scheduler sends what is held, or else decides:
+    /// One step. Beyond what is recorded a live scheduler sends what is held, or else decides:
     /// in the present a step leads into the next cycle, not into updates that have just arrived.
     pub(super) fn one_step(
         &mut self,
@@ -103,17 +103,17 @@ impl Driver {
     }
 
     fn step_on(&mut self, way: StepMode, step: fn(&mut Session) -> StepOutcome) -> StepResult {
-        let at_news = self.session.record().is_none();
-        if way != StepMode::Back && at_news && self.is_real() && self.held().is_none() {
+        let at_update = self.session.record().is_none();
+        if way != StepMode::Back && at_update && self.schedules_live() && self.held().is_none() {
             return self.decide_next();
         }
         match step(&mut self.session) {
-            StepOutcome::AtEnd => self.step_for_real(),
+            StepOutcome::AtEnd => self.step_live(),
             ran => StepResult::Ran(ran),
         }
     }
 
-    fn step_for_real(&mut self) -> StepResult {
+    fn step_live(&mut self) -> StepResult {
         let sends = !self.session.unsent().is_empty();
         self.session.go_to_end();
         match self.send() {
@@ -121,68 +121,68 @@ impl Driver {
                 self.session.go_to_end();
                 StepResult::Sent(words)
             }
-            None if sends => StepResult::Refused(self.stays_held()),
+            None if sends => StepResult::Rejected(self.stays_held()),
             None => self.decide_next(),
         }
     }
 
     /// Why a cycle stays held.
     fn stays_held(&mut self) -> String {
-        let why = self.live.attended.as_mut().and_then(|attended| attended.may_write().err());
+        let why = self.live.scheduler.as_mut().and_then(|scheduler| scheduler.may_write().err());
         let why = why.map(|why| why.to_string()).unwrap_or_default();
-        format!("{} stays held; {why}", self.cycle_words())
+        format!("{} stays held; {why}", self.cycle_text())
     }
 
-    /// Decides about the next pod for real.
+    /// Decides about the next pod of the live cluster.
     pub(super) fn decide_next(&mut self) -> StepResult {
-        let Some(attended) = &mut self.live.attended else {
+        let Some(scheduler) = &mut self.live.scheduler else {
             return StepResult::Ran(StepOutcome::Idle);
         };
-        if let Err(held) = attended.may_write() {
-            return StepResult::Refused(held.to_string());
+        if let Err(held) = scheduler.may_write() {
+            return StepResult::Rejected(held.to_string());
         }
-        self.live.unsaid.extend(attended.catch_up(&mut self.session));
-        match attended.decide(&mut self.session) {
+        self.live.pending_notices.extend(scheduler.catch_up(&mut self.session));
+        match scheduler.decide(&mut self.session) {
             Ok(true) => StepResult::Ran(StepOutcome::NewCycle),
             Ok(false) => StepResult::Ran(StepOutcome::Idle),
-            Err(held) => StepResult::Refused(held.to_string()),
+            Err(held) => StepResult::Rejected(held.to_string()),
         }
     }
 
-    /// Sends what a real scheduler wants written, unless that has to wait. Gives it in a few
+    /// Sends what a live scheduler wants written, unless that has to wait. Returns it in a few
     /// words.
     pub(super) fn send(&mut self) -> Option<String> {
-        let attended = self.live.attended.as_mut().filter(|_| self.session.acts())?;
+        let scheduler = self.live.scheduler.as_mut().filter(|_| self.session.acts())?;
         // Without the lease it never may again: then it fails, and one can look on.
-        let waits = attended.may_write().is_err() && !attended.standing().is_lost();
-        if waits { None } else { attended.send(&mut self.session) }
+        let waits = scheduler.may_write().is_err() && !scheduler.leader_status().is_lost();
+        if waits { None } else { scheduler.send(&mut self.session) }
     }
 
-    /// What stepping on has to say: of a cycle for real, what of it is held or was sent.
+    /// The message of a step: of a live cycle, what of it is held or was sent.
     pub(super) fn real_step_message(
         &self,
         went: &StepResult,
         sent: Option<String>,
     ) -> CommandResult {
-        let held = self.session.unsent_words();
+        let held = self.session.describe_unsent();
         match went {
-            StepResult::Refused(text) => CommandResult::error(text.clone()),
+            StepResult::Rejected(text) => CommandResult::error(text.clone()),
             StepResult::Sent(words) => CommandResult::info(format!("sent: {words}")),
             StepResult::Ran(StepOutcome::NewCycle) if !held.is_empty() => {
                 CommandResult::info(format!(
                     "{} is held: {held}; }} sends it, as does stepping past its end",
-                    self.cycle_words()
+                    self.cycle_text()
                 ))
             }
             StepResult::Ran(StepOutcome::NewCycle) if sent.is_some() => {
                 let sent = sent.unwrap_or_default();
-                CommandResult::info(format!("{} is decided and sent: {sent}", self.cycle_words()))
+                CommandResult::info(format!("{} is decided and sent: {sent}", self.cycle_text()))
             }
             StepResult::Ran(ran) => self.step_message(*ran),
         }
     }
 
-    fn cycle_words(&self) -> String {
+    fn cycle_text(&self) -> String {
         let record = self.session.latest_record();
         record.map(|record| format!("cycle {} of {}", record.cycle, record.pod)).unwrap_or_default()
     }
@@ -201,7 +201,7 @@ impl Driver {
         let sent = sent.unwrap_or_default();
         self.session.go_to_end();
         self.live.runs = true;
-        match self.live.attended.as_mut().map(|attended| attended.may_write()) {
+        match self.live.scheduler.as_mut().map(|scheduler| scheduler.may_write()) {
             Some(Err(held)) => {
                 let text = format!("scheduling resumes when that is allowed{sent}; {held}");
                 CommandResult::of(Severity::Warning, text)
@@ -210,9 +210,9 @@ impl Driver {
         }
     }
 
-    /// Lets a real scheduler decide for about `budget`. Gives whether there is more to do, and
-    /// what is to be said if a breakpoint stopped it.
-    pub(super) fn run_for_real(&mut self, budget: Duration) -> (bool, Option<CommandResult>) {
+    /// Lets a live scheduler decide for about `budget`. Gives whether there is more to do, and
+    /// the message if a breakpoint stopped it.
+    pub(super) fn run_live(&mut self, budget: Duration) -> (bool, Option<CommandResult>) {
         let start = Instant::now();
         while self.live.runs && self.held().is_none() && start.elapsed() < budget {
             let since = self.newest_moment();
@@ -232,67 +232,67 @@ impl Driver {
         Moment::after(self.session.history().len())
     }
 
-    /// Lets time pass for a real scheduler. Gives whether something has changed.
-    pub(super) fn tick_for_real(&mut self) -> bool {
+    /// Lets time pass for a live scheduler. Gives whether something has changed.
+    pub(super) fn tick_scheduler(&mut self) -> bool {
         let held = self.held().is_some();
-        let Some(attended) = &mut self.live.attended else { return false };
+        let Some(scheduler) = &mut self.live.scheduler else { return false };
         let shown = self.model.live.as_ref().map_or(0, |live| live.waiting);
-        let led = *attended.standing() == LeaderStatus::Leads;
-        let (changed, notices) = attended.tick(&mut self.session, held);
+        let led = *scheduler.leader_status() == LeaderStatus::Leads;
+        let (changed, notices) = scheduler.tick(&mut self.session, held);
         if held {
-            attended.stand_by(self.branches.other(ORIGINAL).unwrap_or(&self.session));
+            scheduler.compact_queue(self.branches.other(ORIGINAL).unwrap_or(&self.session));
         }
-        self.live.unsaid.extend(notices);
-        if !led && *attended.standing() == LeaderStatus::Leads {
-            self.live.unsaid.push(Notice { serious: false, text: DECIDING.into() });
+        self.live.pending_notices.extend(notices);
+        if !led && *scheduler.leader_status() == LeaderStatus::Leads {
+            self.live.pending_notices.push(Notice { serious: false, text: DECIDING.into() });
         }
-        changed || held && attended.waiting() != shown
+        changed || held && scheduler.waiting() != shown
     }
 
-    /// Takes in what came from the cluster. Gives what is to be said.
+    /// Takes in what came from the cluster. Returns the messages.
     pub(super) fn take_arrival(&mut self, arrival: Option<Arrival>) -> Vec<Notice> {
-        let Some(attended) = &mut self.live.attended else { return Vec::new() };
+        let Some(scheduler) = &mut self.live.scheduler else { return Vec::new() };
         match arrival {
-            Some(arrival) => attended.take(&mut self.session, arrival),
+            Some(arrival) => scheduler.take(&mut self.session, arrival),
             None => {
-                attended.freeze(true);
+                scheduler.freeze(true);
                 let text = "the cluster is no longer followed: nothing is scheduled".to_owned();
                 vec![Notice { serious: true, text }]
             }
         }
     }
 
-    /// Why no real decision can be made manually at the moment.
+    /// Why no live decision can be made manually at the moment.
     pub(super) fn reject_manual_run(&mut self) -> Option<CommandResult> {
         let held = self.held();
         let text = match held {
-            _ if !self.is_real() => return None,
+            _ if !self.schedules_live() => return None,
             Some(HoldReason::Past | HoldReason::Branch) => {
                 "this is the past: c returns to the newest state, :fork tries it here".to_owned()
             }
-            Some(HoldReason::Cycle) => format!("{} is held: }} sends it first", self.cycle_words()),
-            _ => self.live.attended.as_mut()?.may_write().err()?.to_string(),
+            Some(HoldReason::Cycle) => format!("{} is held: }} sends it first", self.cycle_text()),
+            _ => self.live.scheduler.as_mut()?.may_write().err()?.to_string(),
         };
         Some(CommandResult::error(text))
     }
 
-    /// What was said while something else went on.
-    pub fn take_unsaid(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.live.unsaid)
+    /// Takes the notices that came while something else went on.
+    pub fn take_pending_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.live.pending_notices)
     }
 
-    /// How a real scheduler is left: what it wanted written and was never sent, and whether its
+    /// The end of a live scheduler: what it wanted written and was never sent, and whether its
     /// lease was lost.
     pub fn left(&self) -> SchedulerExit {
         let here = self.session.acts().then_some(&self.session);
         let original = here.or_else(|| self.branches.other(ORIGINAL));
-        let unsent = original.map(Session::unsent_words).unwrap_or_default();
-        let standing = self.live.attended.as_ref().map(|attended| attended.standing());
-        SchedulerExit { unsent, lost: standing.is_some_and(LeaderStatus::is_lost) }
+        let unsent = original.map(Session::describe_unsent).unwrap_or_default();
+        let leader_status = self.live.scheduler.as_ref().map(|scheduler| scheduler.leader_status());
+        SchedulerExit { unsent, lost: leader_status.is_some_and(LeaderStatus::is_lost) }
     }
 }
 
-/// What a real scheduler left undone when the debugger was closed.
+/// What a live scheduler left undone when the debugger was closed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerExit {
     /// What was held and is not written, in a few words; empty: nothing.
