@@ -304,6 +304,16 @@ impl EventObjects {
     }
 }
 
+/// By which older rules plugins register for events: those of a version up to 1.33, where updates of
+/// nodes are distinguished since 1.32 only and queueing hints may be off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OlderEvents {
+    /// Whether updates of nodes and pods are distinguished by what changed, as since 1.32.
+    pub by_change: bool,
+    /// Whether queueing hints are on.
+    pub hints: bool,
+}
+
 /// The answer of a queueing hint. An error counts as [`Hint::Queue`].
 pub type HintResult = Result<Hint, PluginError>;
 

@@ -25,6 +25,7 @@ pub mod node_resources;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
+mod older_events;
 mod placed;
 mod pod_group_pods_count;
 pub mod pod_topology_spread;

@@ -20,7 +20,7 @@ use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod, conditions};
-use kubestep_framework::preemption::{self, executor::Preemptor};
+use kubestep_framework::preemption::executor::Preemptor;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::runtime::binding::PermitOutcome;
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -227,7 +227,7 @@ impl Scheduler {
         cycle.record.dry_run = outcome.answer.dry_run;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
-            let prefix = if preemption.plugin == preemption::PLUGIN { "preemption: " } else { "" };
+            let prefix = preemption.message_prefix;
             let preemptor = Preemptor::pod(&cycle.queued.info);
             if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
                 let status = Status::error(format!("{prefix}{text}"));

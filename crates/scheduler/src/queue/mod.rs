@@ -44,7 +44,6 @@ pub mod node_events;
 mod nominator;
 pub mod pod_events;
 mod reconfigure;
-mod registrations;
 mod requeueing;
 mod signing;
 #[cfg(test)]

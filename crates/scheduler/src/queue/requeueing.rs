@@ -13,9 +13,6 @@ use kubestep_api::Object;
 use kubestep_framework::events::{ClusterEvent, EventObjects, EventResource, Hint};
 use kubestep_framework::stopwatch::Work;
 
-/// The plugin of scheduling gates.
-const SCHEDULING_GATES: &str = "SchedulingGates";
-
 /// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum QueueingStrategy {
@@ -306,7 +303,7 @@ impl SchedulingQueue {
         let Some(gate) = pod.gating_plugin else { return false };
         match self.settings.behaviour.has(Switch::GatingPluginDecides) {
             true => !plugins.concerns_gate(gate, event),
-            false => pod.unschedulable_plugins.contains(&SCHEDULING_GATES.into()),
+            false => plugins.any(&pod.unschedulable_plugins, |plugin| plugin.gates_by_spec()),
         }
     }
 

@@ -59,7 +59,7 @@ impl SchedulingQueue {
     }
 
     /// Requeues the pods that a pod with a node may help: those with a required affinity term that
-    /// matches it, and those in its namespace that spread constraints rejected.
+    /// matches it, and those in its namespace that a plugin rejected which counts pods.
     pub(crate) fn move_related(
         &mut self,
         cx: &QueueContext<'_>,
@@ -71,18 +71,18 @@ impl SchedulingQueue {
         if !self.plugins.is_of_interest(&event) {
             return;
         }
-        let (namespace, spread) = (pod.metadata.namespace, Symbol::new("PodTopologySpread"));
+        let (namespace, plugins) = (pod.metadata.namespace, self.plugins.clone());
         let labels = cx.objects.namespace_labels(namespace);
         let is_related = |waiting: &&Arc<QueuedPod>| {
             let same_namespace = waiting.info.pod.metadata.namespace == namespace;
             let mut terms = waiting.info.own_terms().required_affinity.iter();
-            (same_namespace && waiting.unschedulable_plugins.contains(&spread))
+            (same_namespace
+                && plugins.any(&waiting.unschedulable_plugins, |it| it.counts_pods_of_namespace()))
                 || terms.any(|term| term.matches(pod, &labels))
         };
         self.walks += 1;
         let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
         let candidates = walk.filter(is_related).cloned().collect();
-        let plugins = self.plugins.clone();
         let hints = plugins.matching(&event);
         self.move_pods(cx, candidates, JudgedEvent { event: &event, objects, hints: &hints });
     }
