@@ -304,8 +304,8 @@ impl EventObjects {
     }
 }
 
-/// By which older rules plugins register for events: those of a version up to 1.33, where updates of
-/// nodes are distinguished since 1.32 only and queueing hints may be off.
+/// The rules by which plugins register for events in an older version, or without the gate
+/// SchedulerQueueingHints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OlderEvents {
     /// Whether updates of nodes and pods are distinguished by what changed, as since 1.32.

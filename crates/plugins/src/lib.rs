@@ -4,7 +4,7 @@
 //! A plugin's file, or the `mod.rs` of its folder, has in this order: its description, its
 //! descriptor, its arguments, the function that builds it, its implementation of
 //! [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several plugins share the modules
-//! [`keys`], [`normalize`], [`shape`], [`signers`] and [`volumes`].
+//! [`keys`], [`normalize`], `older_events`, [`shape`], [`signers`] and [`volumes`].
 
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::registry::{Built, Entry, Registry};

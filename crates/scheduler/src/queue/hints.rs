@@ -328,11 +328,11 @@ mod tests {
         all.add_profile(&QueueSettings::default(), "first".into(), &[], &[]);
         all.add_profile(&QueueSettings::default(), "second".into(), &[], &[plugin]);
         let added = ClusterEvent::new(EventResource::Node, Action::ADD);
-        let gone = ClusterEvent::new(EventResource::Node, Action::DELETE);
-        assert!(all.is_of_interest(&added) && !all.is_of_interest(&gone));
+        let deleted = ClusterEvent::new(EventResource::Node, Action::DELETE);
+        assert!(all.is_of_interest(&added) && !all.is_of_interest(&deleted));
         assert!(all.is_of_interest(&ClusterEvent::FORCE_ACTIVATE));
         assert!(all.concerns_gate("nodes".into(), &added));
-        assert!(!all.concerns_gate("nodes".into(), &gone));
+        assert!(!all.concerns_gate("nodes".into(), &deleted));
         let matching = all.matching(&added);
         let found = |profile: &str| matching.of_profile(profile.into()).map(<[_]>::len);
         assert_eq!([found("first"), found("second"), found("third")], [Some(0), Some(1), None]);

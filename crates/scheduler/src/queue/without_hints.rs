@@ -11,10 +11,14 @@
 
 use std::sync::Arc;
 
-use super::*;
-use crate::queue::requeueing::{JudgedEvent, RequeueDecision, place_among_unschedulable};
+use super::{MoveCause, SchedulingQueue};
+use crate::queue::requeueing::{JudgedEvent, RequeueDecision, unschedulable_queue};
+use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodStatus};
 use kubestep_framework::events::{ClusterEvent, EventObjects};
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::record::QueueName;
 
 /// Whether an update changes more than the status and the bookkeeping of the API server.
 fn is_changed(old: &Pod, new: &Pod) -> bool {
@@ -32,7 +36,7 @@ fn is_changed(old: &Pod, new: &Pod) -> bool {
 
 impl SchedulingQueue {
     /// Requeues a pod whose attempt failed.
-    pub(super) fn take_back_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
+    pub(super) fn requeue_failed_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let moved = self.moved_in_cycle == Some(self.cycle);
         let cause = MoveCause::event("ScheduleAttemptFailure");
@@ -53,7 +57,7 @@ impl SchedulingQueue {
         let Some(pod) = self.unschedulable.get(key).filter(|_| is_changed(old, new)) else {
             return;
         };
-        let (pod, from) = (QueuedPod::clone(pod), place_among_unschedulable(pod));
+        let (pod, from) = (QueuedPod::clone(pod), unschedulable_queue(pod));
         let label = Symbol::new("PodUpdate");
         self.requeue(cx, pod, from, RequeueDecision::AFTER_BACKOFF, label);
     }
