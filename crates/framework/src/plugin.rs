@@ -28,6 +28,7 @@ use crate::objects::Objects;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
+pub use crate::preemption::Preemption;
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
 use crate::record::nodes::NodeList;
@@ -185,24 +186,6 @@ impl From<Status> for PreFilterAnswer {
     fn from(status: Status) -> PreFilterAnswer {
         PreFilterAnswer { status, nodes: None }
     }
-}
-
-/// Victims to evict for a pod.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Preemption {
-    /// The plugin that decided.
-    pub plugin: Symbol,
-    /// The node, by name.
-    pub node: Symbol,
-    /// The victims, in the order decided.
-    pub victims: Vec<Arc<PodInfo>>,
-    /// The candidate as recorded.
-    pub candidate: Candidate,
-    /// What the plugin puts before its messages.
-    pub message_prefix: &'static str,
-    /// Whether the victims are evicted in the background of the cycle, if the gate
-    /// SchedulerAsyncPreemption is on.
-    pub is_asynchronous: bool,
 }
 
 /// PostFilter's answer: a status, and what else was found on the way to it.

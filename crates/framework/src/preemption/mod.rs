@@ -94,6 +94,24 @@ pub trait PreemptionRules {
     }
 }
 
+/// Victims to evict for a pod.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Preemption {
+    /// The plugin that decided.
+    pub plugin: Symbol,
+    /// The node, by name.
+    pub node: Symbol,
+    /// The victims, in the order decided.
+    pub victims: Vec<Arc<PodInfo>>,
+    /// The candidate as recorded.
+    pub candidate: Candidate,
+    /// What the plugin puts before its messages.
+    pub message_prefix: &'static str,
+    /// Whether the victims are evicted in the background of the cycle, if the gate
+    /// SchedulerAsyncPreemption is on.
+    pub is_asynchronous: bool,
+}
+
 /// A candidate: a node and its victims.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeVictims {
