@@ -340,7 +340,7 @@ pub(super) fn world(
     let (text, from) = config_text(input, &read)?;
     let unknown = input.unknown.or(match writes {
         Writes::Local => UnknownPlugins::Opaque,
-        Writes::Remote => UnknownPlugins::Refuse,
+        Writes::Remote => UnknownPlugins::Reject,
     });
     let (registry, absent_guests) = crate::plugins::registry_for(text.as_deref(), unknown)?;
     let (text, descriptors) = (text.as_deref(), registry.descriptors());

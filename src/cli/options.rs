@@ -86,8 +86,8 @@ pub struct InputOptions {
 #[derive(Args, Debug, Default, Clone)]
 pub struct UnknownPluginPolicy {
     /// What happens to plugins of the configuration that kubestep does not have: opaque keeps their
-    /// place and marks the decisions that they could change as uncertain, refuse fails [default:
-    /// opaque; of "kubestep schedule" refuse]
+    /// place and marks the decisions that they could change as uncertain, reject fails [default:
+    /// opaque; of "kubestep schedule" reject]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub unknown_plugins: Option<UnknownChoice>,
 }
@@ -98,7 +98,7 @@ pub enum UnknownChoice {
     /// Keep their place; never run them
     Opaque,
     /// Fail, as kube-scheduler without them does
-    Refuse,
+    Reject,
 }
 
 impl UnknownPluginPolicy {
@@ -106,7 +106,7 @@ impl UnknownPluginPolicy {
     pub fn or(&self, default: UnknownPlugins) -> UnknownPlugins {
         match self.unknown_plugins {
             Some(UnknownChoice::Opaque) => UnknownPlugins::Opaque,
-            Some(UnknownChoice::Refuse) => UnknownPlugins::Refuse,
+            Some(UnknownChoice::Reject) => UnknownPlugins::Reject,
             None => default,
         }
     }

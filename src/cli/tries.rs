@@ -41,7 +41,7 @@ pub(super) struct AddedObjects {
 pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<AddedObjects> {
     let replicas = tries.replicas.map(|replicas| replicas as usize);
     let manifests = kubestep_source::manifests(&tries.pods)?;
-    let odd: Vec<String> = manifests.iter().flat_map(odd_fields).collect();
+    let odd: Vec<String> = manifests.iter().flat_map(unexpected_fields).collect();
     if let (Some(first), true) = (odd.first(), strict) {
         bail!("{first}");
     }
@@ -57,13 +57,13 @@ pub(super) fn add(tries: &Tries, strict: bool, world: &mut World) -> Result<Adde
 }
 
 /// The fields of a manifest that are probably not meant, one sentence each.
-fn odd_fields(manifest: &Manifest) -> Vec<String> {
+fn unexpected_fields(manifest: &Manifest) -> Vec<String> {
     let text = |name: &str| manifest.value.pointer(name).and_then(serde_json::Value::as_str);
     let (kind, name) = (text("/kind").unwrap_or_default(), text("/metadata/name"));
-    let sentence = |field: kubestep_source::OddField| {
+    let sentence = |field: kubestep_source::UnexpectedField| {
         format!("{}: {kind} {}: {field}", manifest.file, name.unwrap_or_default())
     };
-    manifest.odd_fields().into_iter().map(sentence).collect()
+    manifest.unexpected_fields().into_iter().map(sentence).collect()
 }
 
 /// Creates what the controllers of an input's own workloads would. Gives one sentence each about

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::report::add_version;
 use kubestep_config as config;
 use kubestep_config::{
-    ConfigError, ExtensionPoint, FeatureGates, Origin, Problem, ResolvedConfig, ResolvedPlugin,
-    ResolvedProfile, Stage,
+    ConfigError, ConfigStage, ExtensionPoint, FeatureGates, Origin, Problem, ResolvedConfig,
+    ResolvedPlugin, ResolvedProfile,
 };
 
 /// The version of both documents below.
@@ -31,9 +31,9 @@ pub fn resolved(config: &ResolvedConfig) -> Value {
 /// Why kube-scheduler would not start.
 pub fn rejected(error: &ConfigError, gates: FeatureGates) -> Value {
     let stage = match error.stage {
-        Stage::Decode => "decode",
-        Stage::Validate => "validate",
-        Stage::Build => "build",
+        ConfigStage::Decode => "decode",
+        ConfigStage::Validate => "validate",
+        ConfigStage::Build => "build",
     };
     let problems: Vec<Value> = error.problems.iter().map(problem).collect();
     let mut value = json!({"schema": SCHEMA, "valid": false, "stage": stage, "problems": problems});

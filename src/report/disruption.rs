@@ -12,7 +12,7 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
 use kubestep_cluster::disruption::{
-    Blocked, BudgetViolation, Departure, DepartureCause, Drained, Replacement, SkippedPod,
+    Blocked, BudgetViolation, Drained, RemovalCause, RemovedPod, Replacement, SkippedPod,
 };
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
@@ -42,7 +42,7 @@ pub struct DisruptionReport {
 #[derive(Clone, PartialEq, Debug)]
 pub struct EvictedPod {
     /// The pod, its node, and what replaced it.
-    pub departure: Departure,
+    pub departure: RemovedPod,
     /// Where its replacement is.
     pub end: ReplacementState,
 }
@@ -65,7 +65,7 @@ impl DisruptionReport {
     pub fn new(session: &Session) -> Option<DisruptionReport> {
         let disruptions = session.world().disruptions()?;
         let pending = outcome::pending(session);
-        let departures = disruptions.departures();
+        let departures = disruptions.removed();
         let last: HashMap<NamespacedName, usize> =
             departures.iter().enumerate().map(|(at, departure)| (departure.pod, at)).collect();
         let left = departures.iter().enumerate().map(|(at, departure)| {
@@ -73,12 +73,12 @@ impl DisruptionReport {
             let end = end(session, departure, left_later, &pending);
             EvictedPod { departure: departure.clone(), end }
         });
-        let since = disruptions.departures().first().map(|departure| departure.at);
+        let since = disruptions.removed().first().map(|departure| departure.at);
         Some(DisruptionReport {
             lost_nodes: disruptions.lost_nodes().to_vec(),
             drained: disruptions.drained().to_vec(),
             left: left.collect(),
-            kept: disruptions.kept().to_vec(),
+            kept: disruptions.skipped().to_vec(),
             blocked: disruptions.blocked().to_vec(),
             violations: disruptions.violations(),
             rollouts: disruptions
@@ -104,7 +104,7 @@ impl DisruptionReport {
 
 fn end(
     session: &Session,
-    departure: &Departure,
+    departure: &RemovedPod,
     left_later: impl Fn(&NamespacedName) -> bool,
     pending: &[Pending],
 ) -> ReplacementState {
@@ -179,20 +179,20 @@ pub fn describe_violation(violation: &BudgetViolation) -> String {
 
 fn heading(report: &DisruptionReport) -> String {
     let mut text = String::new();
-    let causes = |cause: DepartureCause| {
+    let causes = |cause: RemovalCause| {
         let left = report.left.iter().filter(|left| left.departure.cause == cause);
         count(left.count(), "pod")
     };
     let _ = match report.lost_nodes.as_slice() {
         [] => Ok(()),
-        [only] => writeln!(text, "node {only} lost with {}", causes(DepartureCause::Lost)),
+        [only] => writeln!(text, "node {only} lost with {}", causes(RemovalCause::Lost)),
         several => {
-            writeln!(text, "{} nodes lost with {}", several.len(), causes(DepartureCause::Lost))
+            writeln!(text, "{} nodes lost with {}", several.len(), causes(RemovalCause::Lost))
         }
     };
     for drained in &report.drained {
         let of_node = report.left.iter().filter(|left| {
-            left.departure.node == drained.node && left.departure.cause == DepartureCause::Drained
+            left.departure.node == drained.node && left.departure.cause == RemovalCause::Drained
         });
         let evicted = count(of_node.count(), "pod");
         let _ = match drained.done {

@@ -159,7 +159,7 @@ fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> O
     let (place, tone) = match (pod.spec.node_name.as_str(), waits_for(world, key)) {
         ("", Some(waits)) => (waits, Tone::Plain),
         ("", None) => {
-            let place = world.scheduler().queue().place_of(key).as_str();
+            let place = world.scheduler().queue().queue_of(key).as_str();
             (format!("{place} {why}"), Tone::Bad)
         }
         (node, _) => (format!("on {node}"), Tone::Good),

@@ -92,7 +92,7 @@ pub fn pending(session: &Session) -> Vec<Pending> {
 
 fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
     let scheduler = session.world().scheduler();
-    let place = scheduler.queue().place_of(key);
+    let place = scheduler.queue().queue_of(key);
     let queued = scheduler.queue().get(key);
     let mut cycles = session.history().cycles_of(key);
     let last = cycles.rfind(|record| record.uid == pod.metadata.uid);

@@ -10,7 +10,7 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
 use kubestep_cluster::World;
-use kubestep_cluster::rollout::{PodCounts, Rollout, RolloutState, Step};
+use kubestep_cluster::rollout::{PodCounts, Rollout, RolloutState, RolloutStep};
 use kubestep_framework::pod::NamespacedName;
 
 /// A rollout of a session.
@@ -28,7 +28,7 @@ pub struct RolloutReport {
     /// How far it is.
     pub state: RolloutState,
     /// The pods that were created and deleted, in order; created ones with their node.
-    pub steps: Vec<(Step, Option<Symbol>)>,
+    pub steps: Vec<(RolloutStep, Option<Symbol>)>,
     /// The new pods without a node.
     pub pending: Vec<Pending>,
     started: Time,
@@ -43,7 +43,7 @@ impl RolloutReport {
             let found = pending.binary_search_by_key(&pod, |pending| pending.pod);
             found.ok().and_then(|at| pending.get(at)).cloned()
         };
-        let node = |step: &Step| {
+        let node = |step: &RolloutStep| {
             let pod = world.api().objects().pod(step.pod)?;
             let is_there = step.deleted_from.is_none() && !pod.spec.node_name.is_empty();
             is_there.then_some(pod.spec.node_name)

@@ -165,7 +165,7 @@ fn plugins_that_kubestep_does_not_have_are_opaque() {
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
     let note = "note: plugin Mine is opaque: this is the throughput without it";
     assert!(said.stdout.contains(note), "{}", said.stdout);
-    let said = call().run("bench perf --config opaque.yaml --unknown-plugins refuse");
+    let said = call().run("bench perf --config opaque.yaml --unknown-plugins reject");
     assert_eq!(said.code, Some(2), "{}", said.stdout);
     assert!(said.stdout.contains("does not exist"), "{}", said.stdout);
 }

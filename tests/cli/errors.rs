@@ -34,7 +34,7 @@ fn of_config(name: &str, text: &str) {
     let call = Call::new().file("cluster.yaml", NODE).file("scheduler.yaml", text);
     // A plugin with a typo would be opaque.
     let line = match name {
-        "config-plugin" => "run -f cluster.yaml --config scheduler.yaml --unknown-plugins refuse",
+        "config-plugin" => "run -f cluster.yaml --config scheduler.yaml --unknown-plugins reject",
         _ => "run -f cluster.yaml --config scheduler.yaml",
     };
     call.says(&format!("errors/{name}"), line);

@@ -65,7 +65,7 @@ const KUBECONFIG: &str = "{apiVersion: v1, kind: Config, current-context: c, con
 fn an_unknown_plugin_is_refused_where_that_is_wanted() {
     let story = story();
     for line in [
-        "run -f cluster.yaml --unknown-plugins refuse",
+        "run -f cluster.yaml --unknown-plugins reject",
         "schedule --config config.yaml --kubeconfig kube.yaml",
     ] {
         let config = fixtures::find("opaque-plugin").unwrap().cluster;
@@ -92,7 +92,7 @@ fn a_configuration_keeps_the_plugin_with_its_arguments() {
     let call = Call::new().file("config.yaml", config);
     call.says("opaque/config", "config config.yaml");
     call.says("opaque/config-json", "config config.yaml --unknown-plugins opaque -o json");
-    call.says("opaque/config-refused", "config config.yaml --unknown-plugins refuse");
+    call.says("opaque/config-refused", "config config.yaml --unknown-plugins reject");
     let document = call.run("config config.yaml -o document").stdout;
     assert!(document.contains("permitWaitingTimeSeconds: 10"), "{document}");
 }

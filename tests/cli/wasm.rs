@@ -85,7 +85,7 @@ fn a_guest_that_is_not_there_is_opaque_or_refused() {
         );
         assert!(said.stderr.contains(why), "{}", said.stderr);
         assert!(said.stdout.contains("uncertain"), "{}", said.stdout);
-        let refuse = format!("config {config} --unknown-plugins refuse");
+        let refuse = format!("config {config} --unknown-plugins reject");
         let said = call.run(&refuse);
         assert_eq!(said.code, Some(2), "{}", said.stdout);
         assert!(said.stderr.contains(why), "{}", said.stderr);

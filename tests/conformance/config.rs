@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kubestep_config as config;
-use kubestep_config::{ExtensionPoint, FeatureGates, Problem, ResolvedConfig, Stage};
+use kubestep_config::{ConfigStage, ExtensionPoint, FeatureGates, Problem, ResolvedConfig};
 use serde_json::{Map, Value, json};
 
 use crate::compare::first_difference;
@@ -33,17 +33,21 @@ fn same(what: &str, got: &Value, expected: &Value) -> Result<(), String> {
 }
 
 /// The stage must be the same, and for invalid values the set of fields.
-fn compare_rejection(stage: Stage, problems: &[Problem], expect: &Value) -> Result<(), String> {
+fn compare_rejection(
+    stage: ConfigStage,
+    problems: &[Problem],
+    expect: &Value,
+) -> Result<(), String> {
     let key = match stage {
-        Stage::Decode => "decodeError",
-        Stage::Validate => "invalid",
-        Stage::Build => "buildError",
+        ConfigStage::Decode => "decodeError",
+        ConfigStage::Validate => "invalid",
+        ConfigStage::Build => "buildError",
     };
     let texts: Vec<String> = problems.iter().map(Problem::to_string).collect();
     let Some(expected) = expect.get(key) else {
         return Err(format!("refused at {stage:?}: {texts:?}\n  expected {expect}"));
     };
-    if stage != Stage::Validate {
+    if stage != ConfigStage::Validate {
         return Ok(());
     }
     let expected: BTreeSet<&str> =

@@ -171,7 +171,7 @@ fn kept_answers() {
             let Step::Run(cycles) = step else { return run::take(&mut world, step) };
             let mut records = Vec::new();
             for _ in 0..*cycles {
-                world.scheduler_mut().forget_kept_answers();
+                world.scheduler_mut().clear_answer_cache();
                 records.extend(world.step());
             }
             Ok(run::seen(&world, &records))

@@ -19,3 +19,6 @@ pub mod template;
 
 pub use error::BenchError;
 pub use target::BenchTarget;
+
+/// Nanoseconds in a second.
+const SECOND: u64 = 1_000_000_000;

@@ -25,13 +25,13 @@ pub trait BenchTarget {
     /// The object does not exist, or the change is not accepted.
     fn update(&mut self, object: &NewObject, subresource: Option<&str>) -> Result<(), BenchError>;
 
-    /// Deletes an object of the kind of `like`; it may be gone already.
+    /// Deletes an object of the kind of `like`; it may be deleted already.
     ///
     /// # Errors
     /// It cannot be deleted.
     fn delete(&mut self, like: &NewObject, name: &str) -> Result<(), BenchError>;
 
-    /// Deletes pods; they may be gone already. `at_once`: without a grace period.
+    /// Deletes pods; they may be deleted already. `at_once`: without a grace period.
     ///
     /// # Errors
     /// They cannot be deleted.

@@ -172,7 +172,7 @@ fn after_five_conflicts_the_pod_goes_to_backoff() {
     let mut cluster = Cluster::new("");
     cluster.interfere = 5;
     cluster.put(user("a").into());
-    let queued = |cluster: &Cluster| cluster.world.scheduler().queue().place_of(key("a"));
+    let queued = |cluster: &Cluster| cluster.world.scheduler().queue().queue_of(key("a"));
     while queued(&cluster) != QueueName::Backoff {
         cluster.round();
     }

@@ -65,12 +65,12 @@ fn a_rule_keeps_pods_off_devices_until_it_is_gone() {
     world.create(user("p", "one").into());
     let record = world.step().unwrap();
     assert!(record.message.contains("cannot allocate all claims"), "{}", record.message);
-    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Unschedulable);
+    assert_eq!(world.scheduler().queue().queue_of(key("p")), QueueName::Unschedulable);
     // A rule that changes nothing for the devices requeues no pod.
     world.update(rule("NoSchedule"));
-    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Unschedulable);
+    assert_eq!(world.scheduler().queue().queue_of(key("p")), QueueName::Unschedulable);
     world.update(rule("None"));
-    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Backoff);
+    assert_eq!(world.scheduler().queue().queue_of(key("p")), QueueName::Backoff);
     world.advance(2_000_000);
     assert_eq!(world.step().unwrap().node, Some("n1".into()));
 }
@@ -83,7 +83,7 @@ fn a_deleted_rule_wakes_pods_and_without_the_gate_rules_do_not_count() {
     gated.create(user("p", "one").into());
     assert_eq!(gated.step().unwrap().outcome, Outcome::Unschedulable);
     assert!(gated.delete(Kind::DeviceTaintRule, key("/rule")));
-    assert_eq!(gated.scheduler().queue().place_of(key("p")), QueueName::Backoff);
+    assert_eq!(gated.scheduler().queue().queue_of(key("p")), QueueName::Backoff);
     let mut plain = world("", json!([{"name": "a"}]));
     plain.create(rule("NoExecute"));
     plain.create(claim("one", json!([])));
@@ -122,11 +122,11 @@ fn step(world: &mut World) -> Vec<CycleRecord> {
 
 /// The outcomes of a step; errors are replaced by their messages.
 fn outcomes(world: &mut World) -> Vec<String> {
-    let told = |record: &CycleRecord| match record.outcome {
+    let outcome = |record: &CycleRecord| match record.outcome {
         Outcome::SchedulerError => record.message.clone(),
         other => other.as_str().to_owned(),
     };
-    step(world).iter().map(told).collect()
+    step(world).iter().map(outcome).collect()
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn devices_that_stand_for_cpu_count_on_the_node() {
     assert!(record.message.starts_with(text), "{}", record.message);
     // The plugin is not notified of deleted pods, but of claims that become free.
     assert!(world.delete(Kind::Pod, key("p1")));
-    assert_eq!(world.scheduler().queue().place_of(key("p2")), QueueName::Unschedulable);
+    assert_eq!(world.scheduler().queue().queue_of(key("p2")), QueueName::Unschedulable);
     world.update(claim("one", json!([])));
     world.advance(2_000_000);
     assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);

@@ -100,7 +100,7 @@ fn claims_are_allocated_reserved_and_shared() {
          preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     );
     // Devices that become free requeue the pod.
-    assert_eq!(world.scheduler().queue().place_of(key("p4")), QueueName::Unschedulable);
+    assert_eq!(world.scheduler().queue().queue_of(key("p4")), QueueName::Unschedulable);
     world.update(claim("two", json!({})));
     world.advance(2_000_000);
     assert_eq!(world.step().unwrap().node, Some("n1".into()));
@@ -311,7 +311,7 @@ fn a_claim_that_cannot_be_written_is_tried_again_soon() {
     let text = "running PreBind plugin \"DynamicResources\": create claim for extended resources \
                 default/: not today";
     assert_eq!(ending(&mut world), (Outcome::SchedulerError, text.into()));
-    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Backoff);
+    assert_eq!(world.scheduler().queue().queue_of(key("p")), QueueName::Backoff);
     world.detach();
     world.advance(10_000_000);
     assert_eq!(world.step().unwrap().outcome, Outcome::Scheduled);

@@ -35,10 +35,10 @@ fn member(name: &str) -> Pod {
 fn step(world: &mut World) -> Vec<(String, Outcome, String)> {
     let first = world.step().unwrap();
     let others = world.scheduler_mut().take_finished();
-    let told = |record: &CycleRecord| {
+    let outcome = |record: &CycleRecord| {
         (record.pod.name.to_string(), record.outcome, record.message.clone())
     };
-    std::iter::once(told(&first)).chain(others.iter().map(told)).collect()
+    std::iter::once(outcome(&first)).chain(others.iter().map(outcome)).collect()
 }
 
 /// Reason and message of the group's condition.
@@ -55,7 +55,7 @@ fn a_gang_is_bound_as_soon_as_it_is_complete() {
     let mut world = world("4", 2);
     world.create(member("a").into());
     assert!(world.step().is_none(), "one pod is no gang");
-    assert_eq!(world.scheduler().queue().place_of(key("a")), QueueName::Gated);
+    assert_eq!(world.scheduler().queue().queue_of(key("a")), QueueName::Gated);
     world.create(member("b").into());
     let scheduled = |name: &str| (name.to_owned(), Outcome::Scheduled, String::new());
     assert_eq!(step(&mut world), [scheduled("a"), scheduled("b")]);
@@ -69,16 +69,16 @@ fn without_room_for_all_nobody_starts() {
     let mut world = world("1", 2);
     world.create(member("a").into());
     world.create(member("b").into());
-    let told = step(&mut world);
+    let outcomes = step(&mut world);
     let waiting = "pod group is unschedulable, waiting for minCount pods from a gang to be \
                    scheduled, one or more plugins asked to wait and no plugin rejected pod";
     let no_cpu = "0/1 nodes are available: 1 Insufficient cpu.";
-    assert_eq!((told[0].1, told[0].2.as_str()), (Outcome::Unschedulable, waiting));
-    assert_eq!(told[1].1, Outcome::Unschedulable);
-    assert!(told[1].2.starts_with(no_cpu), "{}", told[1].2);
+    assert_eq!((outcomes[0].1, outcomes[0].2.as_str()), (Outcome::Unschedulable, waiting));
+    assert_eq!(outcomes[1].1, Outcome::Unschedulable);
+    assert!(outcomes[1].2.starts_with(no_cpu), "{}", outcomes[1].2);
     assert_eq!(condition(&world), "Unschedulable: pod group is unschedulable");
     for name in ["a", "b"] {
-        assert_eq!(world.scheduler().queue().place_of(key(name)), QueueName::Backoff);
+        assert_eq!(world.scheduler().queue().queue_of(key(name)), QueueName::Backoff);
         let pod = world.api().objects().pod(key(name)).unwrap();
         assert_eq!(pod.spec.node_name, "");
     }

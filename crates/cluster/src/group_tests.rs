@@ -131,7 +131,7 @@ fn where_no_domain_will_do_nobody_starts() {
          unschedulable"
     );
     assert_eq!(records[0].placement, None);
-    assert_eq!(world.scheduler().queue().place_of(key("a")), QueueName::Backoff);
+    assert_eq!(world.scheduler().queue().queue_of(key("a")), QueueName::Backoff);
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn a_group_evicts_as_many_pods_as_it_needs() {
         (taken.node, taken.victims.as_slice()),
         ("cluster".into(), &[key("y"), key("x")][..])
     );
-    let gone = |name| format!("{name} Preempted: Preempted by podgroup g on node cluster");
-    assert_eq!(events(&mut world)[2..], [gone("y"), gone("x")]);
+    let preempted = |name| format!("{name} Preempted: Preempted by podgroup g on node cluster");
+    assert_eq!(events(&mut world)[2..], [preempted("y"), preempted("x")]);
     assert_eq!(condition(&world), "Unschedulable: pod group is unschedulable");
     world.advance(5_000_000);
     let records = step(&mut world);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 
 use crate::api_server::{ApiServer, not_found, object_key};
-use crate::disruption::DepartureCause;
+use crate::disruption::RemovalCause;
 use crate::remote::{PodRef, Request, RequestKey, WriteOutcome};
 use crate::volume_controller;
 use kubestep_api::intern::Symbol;
@@ -38,7 +38,7 @@ impl ApiServer {
     fn sent(&mut self, request: impl FnOnce() -> Request) -> bool {
         match &mut self.remote {
             Some(remote) => {
-                remote.send(request());
+                remote.enqueue(request());
                 true
             }
             None => false,
@@ -46,12 +46,12 @@ impl ApiServer {
     }
 
     /// Sends a remote request and returns its answer; `None` if the API server is local.
-    fn ask(
+    fn request(
         &mut self,
-        question: RequestKey,
+        key: RequestKey,
         request: Request,
     ) -> Option<Poll<Result<WriteOutcome, String>>> {
-        Some(self.remote.as_mut()?.ask(question, request))
+        Some(self.remote.as_mut()?.send(key, request))
     }
 
     pub(super) fn bind_locally(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
@@ -152,7 +152,7 @@ impl Host for ApiServer {
     ) -> Poll<Result<(), HostError>> {
         self.faults.bind(key)?;
         let pod = PodRef { key, uid };
-        match self.ask(RequestKey::Bind(uid), Request::Bind { pod, node }) {
+        match self.request(RequestKey::Bind(uid), Request::Bind { pod, node }) {
             Some(answer) => answer.map_ok(drop).map_err(HostError::from),
             None => Poll::Ready(Ok(self.bind_locally(pod, node)?)),
         }
@@ -187,13 +187,13 @@ impl Host for ApiServer {
     ) -> Poll<Result<bool, HostError>> {
         let pod = PodRef { key, uid };
         let request = Request::Evict { pod, condition: condition.clone() };
-        if let Some(answer) = self.ask(RequestKey::Evict(uid), request) {
+        if let Some(answer) = self.request(RequestKey::Evict(uid), request) {
             return answer.map_ok(|written| written != WriteOutcome::Gone).map_err(HostError::from);
         }
         if condition.is_some() && self.objects.pod(key).is_some() {
             self.patch_pod_status(key, PodStatusPatch { condition, nominated_node: None })?;
         }
-        Poll::Ready(Ok(self.depart(key, DepartureCause::Preempted)))
+        Poll::Ready(Ok(self.remove_from_node(key, RemovalCause::Preempted)))
     }
 
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {
@@ -207,7 +207,7 @@ impl Host for ApiServer {
     fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
         if self.remote.is_some() {
             let request = self.update_of(&object)?;
-            let answer = self.ask(RequestKey::Update(pod, object.key()), request);
+            let answer = self.request(RequestKey::Update(pod, object.key()), request);
             return object_of(answer, object);
         }
         Poll::Ready(Ok(self.update_locally(object)?))
@@ -229,8 +229,8 @@ impl Host for ApiServer {
 
     fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, HostError>> {
         if self.remote.is_some() {
-            let question = RequestKey::Create(pod, object.kind());
-            let answer = self.ask(question, Request::Create(object.clone()));
+            let key = RequestKey::Create(pod, object.kind());
+            let answer = self.request(key, Request::Create(object.clone()));
             return object_of(answer, object);
         }
         self.name(&mut object);
@@ -290,7 +290,7 @@ impl Host for ApiServer {
     ) -> Poll<Result<(), HostError>> {
         let pod = self.pod_ref(key)?;
         let request = Request::ExtendedResourceClaim { pod, status: status.clone() };
-        if let Some(answer) = self.ask(RequestKey::Claim(pod.uid), request) {
+        if let Some(answer) = self.request(RequestKey::Claim(pod.uid), request) {
             return answer.map_ok(drop).map_err(HostError::from);
         }
         let status = Some(status.into());
@@ -352,8 +352,8 @@ impl Host for ApiServer {
         let Some((key, uid, _)) = binding else { return Poll::Ready(self.call_extender(call)) };
         self.faults.extender(call.extender)?;
         let request = Request::ExtenderBind { pod: PodRef { key, uid }, call };
-        let asked = self.ask(RequestKey::Bind(uid), request);
-        let answer = asked.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null);
+        let sent = self.request(RequestKey::Bind(uid), request);
+        let answer = sent.unwrap_or(Poll::Pending).map_ok(|_| serde_json::Value::Null);
         answer.map_err(HostError::from)
     }
 

@@ -7,7 +7,6 @@
 mod api_server;
 mod detach;
 pub mod disruption;
-mod error;
 pub mod faults;
 mod host;
 pub mod load;
@@ -22,9 +21,8 @@ pub mod workload;
 mod world;
 
 pub use api_server::{ApiServer, ExtenderFn, Write};
-pub use error::WorldError;
 pub use load::load;
-pub use world::{DeliveryObserver, START, World};
+pub use world::{DeliveryObserver, START, World, WorldError};
 
 #[cfg(test)]
 mod contention_tests;

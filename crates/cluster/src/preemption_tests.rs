@@ -57,7 +57,7 @@ fn victims_go_and_the_preemptor_comes() {
     let status = &world.api().objects().pod(key("high")).unwrap().status;
     assert_eq!(status.nominated_node_name, "n1");
     // The deletions requeued it, and it is no longer gated.
-    let place = world.scheduler().queue().place_of(key("high"));
+    let place = world.scheduler().queue().queue_of(key("high"));
     assert!(matches!(place, QueueName::Active | QueueName::Backoff), "{place:?}");
     world.advance(2_000_000);
     let record = world.step().unwrap();
@@ -104,7 +104,7 @@ profiles:
     assert!(world.scheduler().waiting().is_empty());
     let finished = world.scheduler_mut().take_finished();
     assert_eq!(finished[0].outcome, Outcome::SchedulerError);
-    assert_eq!(world.scheduler().queue().place_of(key("held")), QueueName::Backoff);
+    assert_eq!(world.scheduler().queue().queue_of(key("held")), QueueName::Backoff);
     world.advance(2_000_000);
     let record = world.step().unwrap();
     assert_eq!((record.pod, record.outcome), (key("high"), Outcome::Scheduled));

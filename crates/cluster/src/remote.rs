@@ -237,8 +237,8 @@ struct SentRequest {
 pub(super) struct Remote {
     tickets: u64,
     outbox: Vec<Outgoing>,
-    asked: HashMap<RequestKey, SentRequest>,
-    /// The question that waits for the answer to a ticket.
+    sent: HashMap<RequestKey, SentRequest>,
+    /// The request that waits for the answer to a ticket.
     waiting: HashMap<u64, RequestKey>,
     /// Objects from answers, until a watch reports that version.
     newer: BTreeMap<ObjectKey, Object>,
@@ -246,29 +246,29 @@ pub(super) struct Remote {
 
 impl Remote {
     /// Sends a request whose answer nothing waits for.
-    pub fn send(&mut self, request: Request) -> u64 {
+    pub fn enqueue(&mut self, request: Request) -> u64 {
         self.tickets += 1;
         self.outbox.push(Outgoing { ticket: self.tickets, request });
         self.tickets
     }
 
     /// Sends a request at the first call, and returns the answer once there is one.
-    pub fn ask(&mut self, question: RequestKey, request: Request) -> Poll<RequestResult> {
-        if let Some(asked) = self.asked.get_mut(&question)
-            && is_same(&asked.request, &request)
+    pub fn send(&mut self, key: RequestKey, request: Request) -> Poll<RequestResult> {
+        if let Some(sent) = self.sent.get_mut(&key)
+            && is_same(&sent.request, &request)
         {
-            let Some(answer) = asked.answer.take() else { return Poll::Pending };
-            self.asked.remove(&question);
+            let Some(answer) = sent.answer.take() else { return Poll::Pending };
+            self.sent.remove(&key);
             return Poll::Ready(answer);
         }
-        let ticket = self.send(request.clone());
-        self.waiting.insert(ticket, question);
-        self.asked.insert(question, SentRequest { ticket, request, answer: None });
+        let ticket = self.enqueue(request.clone());
+        self.waiting.insert(ticket, key);
+        self.sent.insert(key, SentRequest { ticket, request, answer: None });
         Poll::Pending
     }
 
-    /// Stores an answer. Returns the question asked with its ticket. If the question was asked
-    /// again with another request, the answer is dropped, but other pods may wait for the update to
+    /// Stores an answer. Returns the key of the request with that ticket. If another request was
+    /// sent with the key since, the answer is dropped, but other pods may wait for the update to
     /// end.
     pub fn answer(&mut self, ticket: u64, answer: RequestResult) -> Option<RequestKey> {
         if let Ok(WriteOutcome::Object(object) | WriteOutcome::Conflict { newest: object, .. }) =
@@ -276,19 +276,18 @@ impl Remote {
         {
             self.newer.insert(object.key(), object.clone());
         }
-        let question = self.waiting.remove(&ticket)?;
-        if let Some(asked) = self.asked.get_mut(&question)
-            && asked.ticket == ticket
+        let key = self.waiting.remove(&ticket)?;
+        if let Some(sent) = self.sent.get_mut(&key)
+            && sent.ticket == ticket
         {
-            asked.answer = Some(answer);
+            sent.answer = Some(answer);
         }
-        Some(question)
+        Some(key)
     }
 
     /// Whether an update of an object is in flight.
     pub fn is_updating(&self, key: ObjectKey) -> bool {
-        let of_object =
-            |question: &RequestKey| matches!(question, RequestKey::Update(_, of) if *of == key);
+        let of_object = |sent: &RequestKey| matches!(sent, RequestKey::Update(_, of) if *of == key);
         self.waiting.values().any(of_object)
     }
 
@@ -304,11 +303,11 @@ impl Remote {
 
     /// The oldest request that is waited for, or that was not taken yet.
     pub(crate) fn next_open(&mut self) -> Option<Outgoing> {
-        let asked = self.waiting.iter().filter_map(|(ticket, question)| {
-            let asked = self.asked.get(question).filter(|asked| asked.ticket == *ticket)?;
-            Some(Outgoing { ticket: *ticket, request: asked.request.clone() })
+        let waiting = self.waiting.iter().filter_map(|(ticket, key)| {
+            let sent = self.sent.get(key).filter(|sent| sent.ticket == *ticket)?;
+            Some(Outgoing { ticket: *ticket, request: sent.request.clone() })
         });
-        let open = self.outbox.iter().cloned().chain(asked).min_by_key(|open| open.ticket)?;
+        let open = self.outbox.iter().cloned().chain(waiting).min_by_key(|open| open.ticket)?;
         self.outbox.retain(|other| other.ticket != open.ticket);
         Some(open)
     }
@@ -324,9 +323,9 @@ impl Remote {
     }
 
     /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.
-    pub fn heard(&mut self, key: ObjectKey, object: Option<&Object>) {
+    pub fn observed(&mut self, key: ObjectKey, object: Option<&Object>) {
         let Some(newer) = self.newer.get(&key) else { return };
-        if object.is_none_or(|heard| !is_newer(newer, heard)) {
+        if object.is_none_or(|observed| !is_newer(newer, observed)) {
             self.newer.remove(&key);
         }
     }
@@ -348,11 +347,11 @@ impl Remote {
 }
 
 /// Whether two requests are the same write. Times in conditions may differ: it is sent once.
-fn is_same(asked: &Request, request: &Request) -> bool {
-    match (asked, request) {
+fn is_same(sent: &Request, request: &Request) -> bool {
+    match (sent, request) {
         (Request::Evict { pod, .. }, Request::Evict { pod: other, .. }) => pod == other,
         (Request::Update { after, .. }, Request::Update { after: other, .. }) => after == other,
-        (asked, request) => asked == request,
+        (sent, request) => sent == request,
     }
 }
 
@@ -380,50 +379,50 @@ mod tests {
         Request::Update { before: claim("1", ""), after: claim("1", volume) }
     }
 
-    fn question(pod: &str) -> RequestKey {
+    fn key(pod: &str) -> RequestKey {
         RequestKey::Update(pod.into(), claim("1", "").key())
     }
 
     #[test]
-    fn asked_again_it_is_sent_once_and_answered_once() {
-        let (mut remote, pod) = (Remote::default(), question("a"));
-        assert!(remote.ask(pod, update("v")).is_pending());
-        assert!(remote.ask(pod, update("v")).is_pending());
+    fn a_repeated_request_is_sent_once_and_answered_once() {
+        let (mut remote, pod) = (Remote::default(), key("a"));
+        assert!(remote.send(pod, update("v")).is_pending());
+        assert!(remote.send(pod, update("v")).is_pending());
         let sent = remote.take_outbox();
         assert_eq!(sent, [Outgoing { ticket: 1, request: update("v") }]);
         assert_eq!(remote.answer(1, Err("no".into())), Some(pod));
-        assert_eq!(remote.ask(pod, update("v")), Poll::Ready(Err("no".into())));
-        assert!(remote.ask(pod, update("v")).is_pending());
+        assert_eq!(remote.send(pod, update("v")), Poll::Ready(Err("no".into())));
+        assert!(remote.send(pod, update("v")).is_pending());
         assert_eq!(remote.take_outbox()[0].ticket, 2);
     }
 
     #[test]
     fn each_pod_gets_the_answer_to_its_own_update_of_the_same_object() {
-        let (mut remote, [a, b]) = (Remote::default(), ["a", "b"].map(question));
+        let (mut remote, [a, b]) = (Remote::default(), ["a", "b"].map(key));
         for _ in 0..3 {
-            assert!(remote.ask(a, update("v")).is_pending());
-            assert!(remote.ask(b, update("w")).is_pending());
+            assert!(remote.send(a, update("v")).is_pending());
+            assert!(remote.send(b, update("w")).is_pending());
         }
         assert_eq!(remote.take_outbox().len(), 2);
         assert_eq!(remote.answer(1, Ok(WriteOutcome::Done)), Some(a));
-        assert!(remote.ask(b, update("w")).is_pending());
-        assert_eq!(remote.ask(a, update("v")), Poll::Ready(Ok(WriteOutcome::Done)));
+        assert!(remote.send(b, update("w")).is_pending());
+        assert_eq!(remote.send(a, update("v")), Poll::Ready(Ok(WriteOutcome::Done)));
         assert_eq!(remote.answer(2, Err("no".into())), Some(b));
-        assert_eq!(remote.ask(b, update("w")), Poll::Ready(Err("no".into())));
+        assert_eq!(remote.send(b, update("w")), Poll::Ready(Err("no".into())));
         assert_eq!(remote.take_outbox(), [], "nothing was sent twice");
     }
 
     #[test]
     fn the_answer_to_what_a_pod_no_longer_asks_is_dropped_and_ends_the_update() {
-        let (mut remote, pod) = (Remote::default(), question("a"));
-        assert!(remote.ask(pod, update("v")).is_pending());
-        assert!(remote.ask(pod, update("w")).is_pending());
+        let (mut remote, pod) = (Remote::default(), key("a"));
+        assert!(remote.send(pod, update("v")).is_pending());
+        assert!(remote.send(pod, update("w")).is_pending());
         assert!(remote.is_updating(claim("1", "").key()));
         assert_eq!(remote.answer(1, Ok(WriteOutcome::Done)), Some(pod));
-        assert!(remote.ask(pod, update("w")).is_pending());
+        assert!(remote.send(pod, update("w")).is_pending());
         assert!(remote.is_updating(claim("1", "").key()));
         assert_eq!(remote.answer(2, Ok(WriteOutcome::Done)), Some(pod));
-        assert_eq!(remote.ask(pod, update("w")), Poll::Ready(Ok(WriteOutcome::Done)));
+        assert_eq!(remote.send(pod, update("w")), Poll::Ready(Ok(WriteOutcome::Done)));
         assert!(!remote.is_updating(claim("1", "").key()));
     }
 
@@ -434,13 +433,13 @@ mod tests {
             Some(Object::PersistentVolumeClaim(claim)) => claim.spec.volume_name.to_string(),
             other => panic!("{other:?}"),
         };
-        let ticket = remote.send(update("v"));
+        let ticket = remote.enqueue(update("v"));
         remote.answer(ticket, Ok(WriteOutcome::Object(claim("10", "v"))));
         assert_eq!(volume(&remote, claim("9", "old")), "v");
-        remote.heard(key, Some(&claim("9", "old")));
+        remote.observed(key, Some(&claim("9", "old")));
         assert_eq!(volume(&remote, claim("9", "old")), "v");
-        assert!(remote.newest(key, None).is_some(), "no watch has told of it");
-        remote.heard(key, Some(&claim("11", "new")));
+        assert!(remote.newest(key, None).is_some(), "no watch has reported it");
+        remote.observed(key, Some(&claim("11", "new")));
         assert_eq!(volume(&remote, claim("11", "new")), "new");
         assert_eq!(remote.newest(key, None), None);
     }

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use crate::World;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Lease, Leases, Pod, Time};
+use kubestep_api::{Duration, Lease, Leases, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 
-/// How long a scheduler may be silent before that is reported, in microseconds.
-const QUIET: i64 = 60_000_000;
+/// How long a scheduler may be silent before that is reported.
+const QUIET: Duration = Duration::from_secs(60);
 /// The scheduler of pods that name none, and the lease of its replicas.
 const DEFAULT: (&str, &str) = ("default-scheduler", "kube-scheduler");
 
@@ -32,7 +32,7 @@ pub struct Schedulers {
 pub struct SchedulerLease {
     /// Its namespace and name.
     pub lease: NamespacedName,
-    /// Who holds it; empty if nobody does.
+    /// Who holds it; empty if no replica does.
     pub holder: String,
     /// Since when the holder has it; `None` if the lease does not say.
     pub acquired: Option<Time>,
@@ -121,7 +121,7 @@ impl PodReports {
         }
         let is_silent = |one: &MissingReports| {
             let last = one.last_report.unwrap_or(one.since).max(one.since);
-            now.0 - last.0 > QUIET
+            now - last > QUIET
         };
         silent.into_values().filter(is_silent).collect()
     }
@@ -160,7 +160,7 @@ impl Schedulers {
         Schedulers { as_of: now, leases: leases_found, silent, versions: versions(leases) }
     }
 
-    /// Whether people would read something else in the other one.
+    /// Whether both print the same report.
     pub fn reports_equal(&self, other: &Schedulers) -> bool {
         let leases = |all: &Schedulers| -> Vec<_> {
             let key = |one: &SchedulerLease| (one.lease, one.holder.clone(), one.expired);
@@ -174,7 +174,7 @@ impl Schedulers {
             && self.versions == other.versions
     }
 
-    /// Why nobody schedules the pods of a scheduler name, in a sentence, if that is so.
+    /// Why no scheduler serves the pods of a scheduler name, in a sentence, if that is so.
     pub fn absence(&self, scheduler: Symbol, now: Time) -> Option<String> {
         let lease = self.lease_of(scheduler);
         if let Some(lease) = lease.filter(|lease| lease.holder.is_empty() || lease.expired) {
@@ -184,7 +184,7 @@ impl Schedulers {
         Some(silence.describe(lease.is_some(), now))
     }
 
-    /// The first reason why nobody schedules, for any pod that waits.
+    /// The first reason why no scheduler serves a pod that waits.
     pub fn first_absence(&self, now: Time) -> Option<String> {
         let silent = self.silent.iter().map(|one| one.scheduler);
         let mut names = std::iter::once(Symbol::new(DEFAULT.0)).chain(silent);
@@ -414,7 +414,7 @@ mod tests {
             Schedulers::new(&candidates(versions), &PodReports::default(), NOW).version_words()
         };
         assert_eq!(words(["1.36.2", "1.36.2"]), None);
-        let told = words(["1.35.0", "1.36.2"]).unwrap();
-        assert!(told.ends_with("cp-0 runs 1.35.0, cp-1 runs 1.36.2 as 1.35.0"), "{told}");
+        let sentence = words(["1.35.0", "1.36.2"]).unwrap();
+        assert!(sentence.ends_with("cp-0 runs 1.35.0, cp-1 runs 1.36.2 as 1.35.0"), "{sentence}");
     }
 }

@@ -1,12 +1,12 @@
 //! The simulated cluster: scheduler, API server and clock, advanced step by step.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use crate::WorldError;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{ControllerReports, Kind, Object, Provisioning, Time, defaults};
-use kubestep_config::{FeatureGates, ResolvedConfig};
+use kubestep_api::{ControllerReports, Duration, Kind, Object, Provisioning, Time, defaults};
+use kubestep_config::{ConfigError, FeatureGates, ResolvedConfig};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::registry::Registry;
@@ -15,9 +15,8 @@ use kubestep_scheduler::what_if::{self, PodSelection, ReplayHint};
 
 /// 2026-01-01T00:00:00Z, where every simulation starts, in microseconds since 1970.
 pub const START: Time = Time(1_767_225_600_000_000);
-/// Time between the creation of pending pods: one millisecond, so that creation time gives their
-/// order.
-const PENDING_POD_STEP: i64 = 1_000;
+/// Time between the creation of pending pods, so that creation time gives their order.
+const PENDING_POD_STEP: Duration = Duration::from_millis(1);
 
 /// Bytes that a copy allocates at once: per node, per pod in the active queue, and regardless of
 /// the size of the cluster.
@@ -26,6 +25,23 @@ const COPY_BYTES: [usize; 3] = [100, 36, 100_000];
 const STEP_BYTES: usize = 1_700;
 /// Bytes by which two copies differ at most, per node and per pod.
 const MOST_BYTES: [usize; 2] = [2_500, 200];
+
+/// Why a scheduler cannot be built, or cannot be given another configuration.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WorldError {
+    /// The configuration is not valid.
+    #[error(transparent)]
+    Config(ConfigError),
+    /// The scheduler rejects it, for example an argument of a plugin: upstream's message.
+    #[error("{0}")]
+    Scheduler(String),
+}
+
+impl WorldError {
+    pub(crate) fn scheduler(error: impl Display) -> WorldError {
+        WorldError::Scheduler(error.to_string())
+    }
+}
 
 /// Called before each change of an object is delivered to the scheduler; returns whether to go on.
 pub type DeliveryObserver = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -168,7 +184,8 @@ impl World {
         there
     }
 
-    /// Advances the clock by `micros` microseconds and flushes what is due.
+    /// Advances the clock by `micros` microseconds and flushes what is due. The clock reaches
+    /// further than a [`Duration`].
     pub fn advance(&mut self, micros: i64) {
         self.set_now(Time(self.now.0.saturating_add(micros)));
         self.scheduler.flush(self.now, &mut self.api);
@@ -284,7 +301,7 @@ impl World {
         if let Object::Pod(pod) = object
             && pod.spec.node_name.is_empty()
         {
-            self.set_now(Time(self.now.0 + PENDING_POD_STEP));
+            self.set_now(self.now + PENDING_POD_STEP);
         }
     }
 

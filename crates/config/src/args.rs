@@ -331,9 +331,10 @@ macro_rules! arguments {
     };
 }
 
-/// Declares a struct that stands in a field of a plugin's arguments, with its reader and its
-/// writer, from one list: each field with its type, whether it is written always (`put`) or unless
-/// it is zero or empty (`put_some`), and its key. A field that is not given is zero or empty.
+/// Declares a struct that is in a field of a configuration or of a plugin's arguments, with its
+/// reader and its writer, from one list: each field with its type, whether it is written always
+/// (`put`) or unless it is zero or empty (`put_some`), and its key. A field that is not given is
+/// zero or empty.
 #[macro_export]
 macro_rules! argument_object {
     (

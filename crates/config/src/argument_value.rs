@@ -1,5 +1,5 @@
-//! The types that a field of a plugin's arguments can have, each with its strict reader and its
-//! writer.
+//! The types that a field of a configuration or of a plugin's arguments can have, each with its
+//! strict reader and its writer.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +12,11 @@ use kubestep_api::{
 use super::encode::{Map, list};
 use super::path::FieldPath;
 use super::reader::Reader;
+use super::types::ExtenderTlsConfig;
 use super::yaml_value::YamlValue;
 use kubestep_api::Duration;
 
-/// A type that a field of a plugin's arguments can have.
+/// A type that a field of a configuration or of a plugin's arguments can have.
 pub trait ArgumentValue: Sized {
     /// Reads the value at `path`; what is wrong with it is in the reader's problems.
     fn read(reader: &mut Reader, node: &YamlValue, path: &FieldPath) -> Self;
@@ -66,6 +67,37 @@ impl<T: ArgumentValue> ArgumentValue for Vec<T> {
 
     fn write(&self) -> YamlValue {
         list(self, T::write)
+    }
+}
+
+impl ArgumentValue for ExtenderTlsConfig {
+    fn read(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> ExtenderTlsConfig {
+        let mut f = r.fields(node, path);
+        let tls = ExtenderTlsConfig {
+            insecure: f.or_zero("insecure", Reader::boolean),
+            server_name: f.or_zero("serverName", Reader::text),
+            cert_file: f.or_zero("certFile", Reader::text),
+            key_file: f.or_zero("keyFile", Reader::text),
+            ca_file: f.or_zero("caFile", Reader::text),
+            cert_data: f.or_zero("certData", Reader::base64),
+            key_data: f.or_zero("keyData", Reader::base64),
+            ca_data: f.or_zero("caData", Reader::base64),
+        };
+        f.finish();
+        tls
+    }
+
+    fn write(&self) -> YamlValue {
+        Map::default()
+            .put_some("insecure", self.insecure)
+            .put_some("serverName", self.server_name.as_str())
+            .put_some("certFile", self.cert_file.as_str())
+            .put_some("keyFile", self.key_file.as_str())
+            .put_some("caFile", self.ca_file.as_str())
+            .put_some("certData", self.cert_data.as_str())
+            .put_some("keyData", self.key_data.as_str())
+            .put_some("caData", self.ca_data.as_str())
+            .into()
     }
 }
 

@@ -11,20 +11,19 @@ use super::defaults;
 use super::features::FeatureGates;
 use super::path::FieldPath;
 use super::points::{PluginDescriptor, PointSet};
-use super::problem::{ConfigError, Problem, Stage};
+use super::problem::{ConfigError, ConfigStage, Problem};
 use super::reader::{Fields, Reader};
 use super::types::{
-    API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
-    ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
-    LeaderElectionConfiguration, OLDER_API_VERSION, Plugin, PluginConfig, PluginSet, Plugins,
+    API_VERSION, ClientConnectionConfiguration, KIND, KubeSchedulerConfiguration,
+    KubeSchedulerProfile, LeaderElectionConfiguration, OLDER_API_VERSION, PluginConfig, Plugins,
 };
 use super::yaml_value::{ParsedDocuments, YamlValue, find_repeated, parse};
 
-/// A decoded document, with the defaults of its fields, and what it made us wonder about.
-pub struct Decoded {
+/// A decoded document, with the defaults of its fields, and warnings.
+pub struct DecodedDocument {
     /// The document. Its profiles have no default plugins and arguments yet.
     pub document: KubeSchedulerConfiguration,
-    /// Things that are no errors for upstream, but hardly meant.
+    /// Warnings: valid for upstream, but probably a mistake.
     pub warnings: Vec<Problem>,
 }
 
@@ -45,20 +44,20 @@ impl Context<'_> {
 }
 
 /// Decodes `text`; the problems have their places in it.
-pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<Decoded, ConfigError> {
-    let parsed = parse(text).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+pub(super) fn decode(text: &str, context: &Context<'_>) -> Result<DecodedDocument, ConfigError> {
+    let parsed = parse(text).map_err(|problem| ConfigError::one(ConfigStage::Decode, problem))?;
     let ParsedDocuments { root, yaml, more } = parsed;
-    check_kind(&root, context).map_err(|problem| ConfigError::one(Stage::Decode, problem))?;
+    check_kind(&root, context).map_err(|problem| ConfigError::one(ConfigStage::Decode, problem))?;
     let mut reader = Reader { problems: Vec::new(), yaml };
     find_repeated(&root, &FieldPath::root(), text, &mut reader.problems);
     let document = configuration(&mut reader, &root, context);
     if !reader.problems.is_empty() {
-        return Err(ConfigError { stage: Stage::Decode, problems: reader.problems });
+        return Err(ConfigError { stage: ConfigStage::Decode, problems: reader.problems });
     }
     let ignored = more
         .then(|| Problem::new(&FieldPath::root(), "only the first document of the file is read"));
     let warnings = older_version(&root, context).into_iter().chain(ignored).collect();
-    Ok(Decoded { document, warnings })
+    Ok(DecodedDocument { document, warnings })
 }
 
 /// A document must say what it is.
@@ -138,7 +137,7 @@ fn configuration(
     let initial = f.get("podInitialBackoffSeconds", Reader::int64);
     let max = f.get("podMaxBackoffSeconds", Reader::int64);
     let profiles = f.list("profiles", |r, node, path| profile(r, node, path, context));
-    let extenders = f.list("extenders", extender);
+    let extenders = f.value("extenders");
     let delay = f.or_zero("delayCacheUntilActive", Reader::boolean);
     f.finish();
     let default = defaults::document(context.gates);
@@ -230,31 +229,11 @@ fn plugins(r: &mut Reader, node: &YamlValue, path: &FieldPath, context: &Context
     let mut f = r.fields(node, path);
     let mut plugins = Plugins::default();
     for point in PointSet::in_version(context.gates).iter() {
-        *plugins.at_mut(point) = f.or_zero(point.key(), plugin_set);
+        *plugins.at_mut(point) = f.value(point.key()).unwrap_or_default();
     }
-    plugins.multi_point = f.or_zero("multiPoint", plugin_set);
+    plugins.multi_point = f.value("multiPoint").unwrap_or_default();
     f.finish();
     plugins
-}
-
-fn plugin_set(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> PluginSet {
-    let mut f = r.fields(node, path);
-    let set = PluginSet {
-        enabled: f.list("enabled", plugin).unwrap_or_default(),
-        disabled: f.list("disabled", plugin).unwrap_or_default(),
-    };
-    f.finish();
-    set
-}
-
-fn plugin(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Plugin {
-    let mut f = r.fields(node, path);
-    let plugin = Plugin {
-        name: f.or_zero("name", Reader::symbol),
-        weight: f.or_zero("weight", Reader::int32),
-    };
-    f.finish();
-    plugin
 }
 
 fn plugin_config(
@@ -268,50 +247,4 @@ fn plugin_config(
     let args = f.raw("args").unwrap_or(&YamlValue::Null);
     f.finish();
     PluginConfig { name, args: decode_args::args(r, name, args, &path.field("args"), context) }
-}
-
-fn extender(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Extender {
-    let mut f = r.fields(node, path);
-    let extender = Extender {
-        url_prefix: f.or_zero("urlPrefix", Reader::text),
-        filter_verb: f.or_zero("filterVerb", Reader::text),
-        preempt_verb: f.or_zero("preemptVerb", Reader::text),
-        prioritize_verb: f.or_zero("prioritizeVerb", Reader::text),
-        weight: f.or_zero("weight", Reader::int64),
-        bind_verb: f.or_zero("bindVerb", Reader::text),
-        enable_https: f.or_zero("enableHTTPS", Reader::boolean),
-        tls_config: f.get("tlsConfig", tls_config),
-        http_timeout: f.or_zero("httpTimeout", Reader::duration),
-        node_cache_capable: f.or_zero("nodeCacheCapable", Reader::boolean),
-        managed_resources: f.list("managedResources", managed_resource).unwrap_or_default(),
-        ignorable: f.or_zero("ignorable", Reader::boolean),
-    };
-    f.finish();
-    extender
-}
-
-fn managed_resource(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> ExtenderManagedResource {
-    let mut f = r.fields(node, path);
-    let resource = ExtenderManagedResource {
-        name: f.or_zero("name", Reader::symbol),
-        ignored_by_scheduler: f.or_zero("ignoredByScheduler", Reader::boolean),
-    };
-    f.finish();
-    resource
-}
-
-fn tls_config(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> ExtenderTlsConfig {
-    let mut f = r.fields(node, path);
-    let tls = ExtenderTlsConfig {
-        insecure: f.or_zero("insecure", Reader::boolean),
-        server_name: f.or_zero("serverName", Reader::text),
-        cert_file: f.or_zero("certFile", Reader::text),
-        key_file: f.or_zero("keyFile", Reader::text),
-        ca_file: f.or_zero("caFile", Reader::text),
-        cert_data: f.or_zero("certData", Reader::base64),
-        key_data: f.or_zero("keyData", Reader::base64),
-        ca_data: f.or_zero("caData", Reader::base64),
-    };
-    f.finish();
-    tls
 }

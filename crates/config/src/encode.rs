@@ -4,11 +4,11 @@
 //! Upstream: the JSON tags in `staging/src/k8s.io/kube-scheduler/config/v1` and
 //! `staging/src/k8s.io/component-base/config/v1alpha1`.
 
+use super::argument_value::ArgumentValue;
 use super::points::{ExtensionPoint, PointSet};
 use super::types::{
-    API_VERSION, ClientConnectionConfiguration, Extender, ExtenderManagedResource,
-    ExtenderTlsConfig, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile,
-    LeaderElectionConfiguration, Plugin, PluginConfig, PluginSet, Plugins,
+    API_VERSION, ClientConnectionConfiguration, KIND, KubeSchedulerConfiguration,
+    KubeSchedulerProfile, LeaderElectionConfiguration, PluginConfig, Plugins,
 };
 use super::yaml_value::YamlValue;
 
@@ -100,7 +100,7 @@ fn configuration(document: &KubeSchedulerConfiguration) -> YamlValue {
         .put("podInitialBackoffSeconds", document.pod_initial_backoff_seconds)
         .put("podMaxBackoffSeconds", document.pod_max_backoff_seconds)
         .put("profiles", list(&document.profiles, |it| profile(it, document.points)))
-        .put_some("extenders", list(&document.extenders, extender))
+        .put_some("extenders", document.extenders.write())
         .put_some("delayCacheUntilActive", document.delay_cache_until_active)
         .into()
 }
@@ -147,64 +147,15 @@ fn profile(profile: &KubeSchedulerProfile, points: PointSet) -> YamlValue {
 
 /// MultiPoint stands between the points of a pod's way and those of placements.
 fn plugins(plugins: &Plugins, points: PointSet) -> YamlValue {
-    let sets =
-        |map: Map, point: ExtensionPoint| map.put(point.key(), plugin_set(plugins.at(point)));
+    let sets = |map: Map, point: ExtensionPoint| map.put(point.key(), plugins.at(point).write());
     let of_placements = |point: &ExtensionPoint| *point >= ExtensionPoint::PlacementGenerate;
     let of_pods = points.iter().filter(|point| !of_placements(point));
     let map = of_pods.fold(Map::default(), sets);
-    let map = map.put("multiPoint", plugin_set(&plugins.multi_point));
+    let map = map.put("multiPoint", plugins.multi_point.write());
     points.iter().filter(of_placements).fold(map, sets).into()
-}
-
-fn plugin_set(set: &PluginSet) -> YamlValue {
-    Map::default()
-        .put_some("enabled", list(&set.enabled, plugin))
-        .put_some("disabled", list(&set.disabled, plugin))
-        .into()
-}
-
-fn plugin(plugin: &Plugin) -> YamlValue {
-    Map::default().put("name", plugin.name.as_str()).put("weight", plugin.weight).into()
 }
 
 fn plugin_config(config: &PluginConfig) -> YamlValue {
     let args = config.args.as_ref().map(|args| args.encode());
     Map::default().put("name", config.name.as_str()).put("args", args).into()
-}
-
-fn extender(extender: &Extender) -> YamlValue {
-    Map::default()
-        .put("urlPrefix", extender.url_prefix.as_str())
-        .put_some("filterVerb", extender.filter_verb.as_str())
-        .put_some("preemptVerb", extender.preempt_verb.as_str())
-        .put_some("prioritizeVerb", extender.prioritize_verb.as_str())
-        .put_some("weight", extender.weight)
-        .put_some("bindVerb", extender.bind_verb.as_str())
-        .put_some("enableHTTPS", extender.enable_https)
-        .put_some("tlsConfig", extender.tls_config.as_ref().map(tls_config))
-        .put("httpTimeout", extender.http_timeout.to_string().as_str())
-        .put_some("nodeCacheCapable", extender.node_cache_capable)
-        .put_some("managedResources", list(&extender.managed_resources, managed_resource))
-        .put_some("ignorable", extender.ignorable)
-        .into()
-}
-
-fn managed_resource(resource: &ExtenderManagedResource) -> YamlValue {
-    Map::default()
-        .put("name", resource.name.as_str())
-        .put_some("ignoredByScheduler", resource.ignored_by_scheduler)
-        .into()
-}
-
-fn tls_config(tls: &ExtenderTlsConfig) -> YamlValue {
-    Map::default()
-        .put_some("insecure", tls.insecure)
-        .put_some("serverName", tls.server_name.as_str())
-        .put_some("certFile", tls.cert_file.as_str())
-        .put_some("keyFile", tls.key_file.as_str())
-        .put_some("caFile", tls.ca_file.as_str())
-        .put_some("certData", tls.cert_data.as_str())
-        .put_some("keyData", tls.key_data.as_str())
-        .put_some("caData", tls.ca_data.as_str())
-        .into()
 }

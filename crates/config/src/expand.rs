@@ -13,7 +13,7 @@ use super::points::{ExtensionPoint, PluginDescriptor};
 use super::problem::Problem;
 use super::profile::{Origin, ResolvedPlugin};
 use super::suggest::closest;
-use super::types::{Plugin, Plugins};
+use super::types::{PluginRef, Plugins};
 
 /// The plugins at each point, indexed by [`ExtensionPoint::index`].
 pub type Points = [Vec<ResolvedPlugin>; ExtensionPoint::COUNT];
@@ -148,11 +148,11 @@ impl Expansion<'_> {
     }
 }
 
-fn resolved(entry: &Plugin, origin: Origin) -> ResolvedPlugin {
+fn resolved(entry: &PluginRef, origin: Origin) -> ResolvedPlugin {
     ResolvedPlugin { name: entry.name, weight: 0, origin }
 }
 
-fn names(plugins: &[Plugin]) -> BTreeSet<&'static str> {
+fn names(plugins: &[PluginRef]) -> BTreeSet<&'static str> {
     plugins.iter().map(|plugin| plugin.name.as_str()).collect()
 }
 
@@ -186,7 +186,7 @@ mod tests {
     ];
 
     fn set(enabled: &[(&str, i32)], disabled: &[&str]) -> PluginSet {
-        let plugin = |name: &str, weight| Plugin { name: name.into(), weight };
+        let plugin = |name: &str, weight| PluginRef { name: name.into(), weight };
         PluginSet {
             enabled: enabled.iter().map(|(name, weight)| plugin(name, *weight)).collect(),
             disabled: disabled.iter().map(|name| plugin(name, 0)).collect(),

@@ -44,7 +44,7 @@ mod warnings;
 pub mod yaml_value;
 pub use args::{ArgsType, Arguments, PluginArgs};
 pub use argument_value::ArgumentValue;
-pub use decode::Decoded;
+pub use decode::DecodedDocument;
 pub use encode::{to_json, to_yaml};
 pub use features::{Feature, FeatureGateError, FeatureGates, GateSpec};
 pub use opaque::UnknownPlugins;
@@ -54,7 +54,7 @@ pub use points::{
     ArgumentDoc, DefaultProfile, ExtensionPoint, PluginChange, PluginDescriptor, PointSet,
     find_plugin,
 };
-pub use problem::{ConfigError, Location, Problem, Stage};
+pub use problem::{ConfigError, ConfigStage, Location, Problem};
 pub use profile::{Origin, ProfileArgs, ResolvedPlugin, ResolvedProfile};
 pub use resolve::{
     ResolvedConfig, build, load, load_unvalidated, resolve, resolve_as, resolve_with,

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::path::{FieldPath, Step};
+use super::path::{FieldPath, PathStep};
 use super::problem::Location;
 use kubestep_api::yaml;
 
@@ -30,7 +30,7 @@ pub(crate) fn locate_nth(text: &str, path: &FieldPath, nth: usize) -> Option<Loc
 
 #[derive(Clone, Copy)]
 struct LocateVisitor<'a> {
-    steps: &'a [Step],
+    steps: &'a [PathStep],
     nth: usize,
     found: &'a Cell<bool>,
 }
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for LocateVisitor<'_> {
         let Some((step, rest)) = self.steps.split_first() else { return self.stop() };
         let below = LocateVisitor { steps: rest, ..self };
         for index in 0.. {
-            let here = *step == Step::Index(index);
+            let here = *step == PathStep::Index(index);
             let more = if here { list.next_element_seed(below)? } else { skip(&mut list)? };
             if more.is_none() {
                 break;
@@ -118,7 +118,7 @@ fn skip<'de, A: SeqAccess<'de>>(list: &mut A) -> Result<Option<()>, A::Error> {
 /// Checks whether the name of a field is that of `step`.
 struct Name<'a> {
     walk: LocateVisitor<'a>,
-    step: &'a Step,
+    step: &'a PathStep,
     last: bool,
 }
 
@@ -137,7 +137,7 @@ impl Visitor<'_> for Name<'_> {
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<bool, E> {
-        let here = matches!(self.step, Step::Field(step) | Step::Key(step) if step == name);
+        let here = matches!(self.step, PathStep::Field(step) | PathStep::Key(step) if step == name);
         if here && self.last && self.walk.nth == 0 {
             return self.walk.stop();
         }

@@ -6,14 +6,14 @@ use kubestep_api::intern::Symbol;
 
 use super::decode::Context;
 use super::points::ExtensionPoint;
-use super::types::{Plugin, PluginSet, Plugins};
+use super::types::{PluginRef, PluginSet, Plugins};
 
 /// The default sets: MultiPoint enables the plugins of the default profile, in the order of the
 /// registry.
 pub(super) fn default_plugin_sets(context: &Context<'_>) -> Plugins {
     let mut plugins = Plugins::default();
     let default = context.plugins.iter().filter(|plugin| plugin.is_default(context.gates));
-    let enabled = default.map(|plugin| Plugin {
+    let enabled = default.map(|plugin| PluginRef {
         name: Symbol::new(plugin.name),
         weight: plugin.default_weight.unwrap_or_default(),
     });
@@ -33,11 +33,11 @@ pub fn merge(default: &Plugins, user: &Plugins) -> Plugins {
 
 fn merge_set(default: &PluginSet, user: &PluginSet) -> PluginSet {
     // Weights of disabled entries have no meaning.
-    let disabled: Vec<Plugin> = user
+    let disabled: Vec<PluginRef> = user
         .disabled
         .iter()
         .chain(&default.disabled)
-        .map(|plugin| Plugin { name: plugin.name, weight: 0 })
+        .map(|plugin| PluginRef { name: plugin.name, weight: 0 })
         .collect();
     let is_disabled = |name: &str| disabled.iter().any(|plugin| plugin.name == name);
     let mut replaced = vec![false; user.enabled.len()];
@@ -63,8 +63,9 @@ fn merge_set(default: &PluginSet, user: &PluginSet) -> PluginSet {
 mod tests {
     use super::*;
 
-    fn list(plugins: &[(&str, i32)]) -> Vec<Plugin> {
-        let entry = |(name, weight): &(&str, i32)| Plugin { name: (*name).into(), weight: *weight };
+    fn list(plugins: &[(&str, i32)]) -> Vec<PluginRef> {
+        let entry =
+            |(name, weight): &(&str, i32)| PluginRef { name: (*name).into(), weight: *weight };
         plugins.iter().map(entry).collect()
     }
 

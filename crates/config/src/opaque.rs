@@ -1,7 +1,8 @@
 //! Opaque plugins: those that a configuration names and this program does not have.
 //!
 //! An opaque plugin keeps its place in the profile, its weight and its arguments as written. It
-//! never runs. A plugin that runs where the one of its name here does not is another one, and opaque, too.
+//! never runs. A plugin enabled at a point that the built-in plugin of the same name does not
+//! implement is a different plugin, so it is opaque.
 
 use std::str::FromStr;
 
@@ -20,9 +21,9 @@ use super::yaml_value::{YamlValue, parse};
 /// What happens to a plugin that this program does not have.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum UnknownPlugins {
-    /// The configuration is refused.
+    /// The configuration is rejected.
     #[default]
-    Refuse,
+    Reject,
     /// The plugin becomes opaque.
     Opaque,
 }
@@ -32,15 +33,15 @@ impl FromStr for UnknownPlugins {
 
     fn from_str(text: &str) -> Result<UnknownPlugins, &'static str> {
         match text {
-            "refuse" => Ok(UnknownPlugins::Refuse),
+            "reject" => Ok(UnknownPlugins::Reject),
             "opaque" => Ok(UnknownPlugins::Opaque),
-            _ => Err("expected opaque or refuse"),
+            _ => Err("expected opaque or reject"),
         }
     }
 }
 
-/// The plugins of `registry`, without those of which the document in `text` means another one: it
-/// enables it at a point at which it does not run.
+/// The plugins of `registry`, without those of whose name the document in `text` has a different
+/// plugin: it enables that at a point that the built-in one does not implement.
 pub(super) fn without_namesakes(
     text: Option<&str>,
     registry: &[PluginDescriptor],
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(points(&config, "Grouping"), [Filter, Score]);
         let notice = config.warnings[0].to_string();
         assert!(notice.contains("it runs where Grouping of other-plugins does not"), "{notice}");
-        let error = resolve(other, UnknownPlugins::Refuse).unwrap_err().to_string();
+        let error = resolve(other, UnknownPlugins::Reject).unwrap_err().to_string();
         assert!(error.contains("does not extend Score"), "{error}");
     }
 
@@ -291,7 +292,7 @@ mod tests {
             notice.contains("does not take \"kubescheduler.config.k8s.io/v1beta3\""),
             "{notice}"
         );
-        assert!(resolve("v1beta3", UnknownPlugins::Refuse).is_err());
+        assert!(resolve("v1beta3", UnknownPlugins::Reject).is_err());
         assert!(resolve("v1beta2", UnknownPlugins::Opaque).is_err());
         assert!(resolve("v1", UnknownPlugins::Opaque).unwrap().warnings.is_empty());
     }
@@ -306,7 +307,7 @@ mod tests {
         assert_eq!(notices.len(), 1, "{notices:?}");
         let text = notices[0].to_string();
         assert!(text.contains("\"NodeNam\" is opaque") && text.contains("NodeName"), "{text}");
-        let error = resolved(&profile, UnknownPlugins::Refuse).unwrap_err();
+        let error = resolved(&profile, UnknownPlugins::Reject).unwrap_err();
         assert!(error.contains("does not exist"), "{error}");
     }
 }

@@ -7,7 +7,9 @@ use super::path::FieldPath;
 use super::points::{ExtensionPoint, PluginDescriptor};
 use super::problem::Problem;
 use super::suggest::closest;
-use super::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginSet};
+use super::types::{
+    KubeSchedulerConfiguration, KubeSchedulerProfile, PluginRef, PluginSet, Plugins,
+};
 use kubestep_api::intern::Symbol;
 
 /// A change of one plugin.
@@ -87,50 +89,58 @@ impl Overlay {
     fn change(&self, profile: &mut KubeSchedulerProfile) -> bool {
         let plugins = &mut profile.plugins;
         match self.switch {
-            Switch::Weight(weight) => {
-                let own = find(plugins.at_mut(ExtensionPoint::Score), self.plugin).is_some();
-                let set = match own {
-                    true => plugins.at_mut(ExtensionPoint::Score),
-                    false => &mut plugins.multi_point,
-                };
-                let found = find(set, self.plugin);
-                found.map(|plugin| plugin.weight = weight).is_some()
-            }
-            Switch::Off(None) => {
-                let mut there = remove(&mut plugins.multi_point, self.plugin);
-                for point in ExtensionPoint::ALL {
-                    there |= remove(plugins.at_mut(point), self.plugin);
-                }
-                there
-            }
-            Switch::Off(Some(point)) => {
-                let by_all = find(&mut plugins.multi_point, self.plugin).is_some();
-                let set = plugins.at_mut(point);
-                let own = remove(set, self.plugin);
-                let is_off = |off: &Plugin| off.name == self.plugin || off.name == "*";
-                let inherited = by_all && !set.disabled.iter().any(is_off);
-                if inherited {
-                    set.disabled.push(Plugin { name: self.plugin, weight: 0 });
-                }
-                own || inherited
-            }
+            Switch::Weight(weight) => set_weight(plugins, self.plugin, weight),
+            Switch::Off(None) => disable(plugins, self.plugin),
+            Switch::Off(Some(point)) => disable_at(plugins, self.plugin, point),
             Switch::On(None) => add(&mut plugins.multi_point, self.plugin),
-            Switch::On(Some(point)) => {
-                let by_all = find(&mut plugins.multi_point, self.plugin).is_some();
-                let set = plugins.at_mut(point);
-                let is_off = |off: &Plugin| off.name == self.plugin;
-                let was_off = set.disabled.iter().any(is_off);
-                set.disabled.retain(|off| !is_off(off));
-                if by_all && !set.disabled.iter().any(|off| off.name == "*") {
-                    return was_off;
-                }
-                add(set, self.plugin)
-            }
+            Switch::On(Some(point)) => enable_at(plugins, self.plugin, point),
         }
     }
 }
 
-fn find(set: &mut PluginSet, name: Symbol) -> Option<&mut Plugin> {
+/// The weight stands where the plugin is enabled for Score.
+fn set_weight(plugins: &mut Plugins, name: Symbol, weight: i32) -> bool {
+    let own = find(plugins.at_mut(ExtensionPoint::Score), name).is_some();
+    let set = match own {
+        true => plugins.at_mut(ExtensionPoint::Score),
+        false => &mut plugins.multi_point,
+    };
+    find(set, name).map(|plugin| plugin.weight = weight).is_some()
+}
+
+fn disable(plugins: &mut Plugins, name: Symbol) -> bool {
+    let mut there = remove(&mut plugins.multi_point, name);
+    for point in ExtensionPoint::ALL {
+        there |= remove(plugins.at_mut(point), name);
+    }
+    there
+}
+
+fn disable_at(plugins: &mut Plugins, name: Symbol, point: ExtensionPoint) -> bool {
+    let by_all = find(&mut plugins.multi_point, name).is_some();
+    let set = plugins.at_mut(point);
+    let own = remove(set, name);
+    let is_off = |off: &PluginRef| off.name == name || off.name == "*";
+    let inherited = by_all && !set.disabled.iter().any(is_off);
+    if inherited {
+        set.disabled.push(PluginRef { name, weight: 0 });
+    }
+    own || inherited
+}
+
+fn enable_at(plugins: &mut Plugins, name: Symbol, point: ExtensionPoint) -> bool {
+    let by_all = find(&mut plugins.multi_point, name).is_some();
+    let set = plugins.at_mut(point);
+    let is_off = |off: &PluginRef| off.name == name;
+    let was_off = set.disabled.iter().any(is_off);
+    set.disabled.retain(|off| !is_off(off));
+    if by_all && !set.disabled.iter().any(|off| off.name == "*") {
+        return was_off;
+    }
+    add(set, name)
+}
+
+fn find(set: &mut PluginSet, name: Symbol) -> Option<&mut PluginRef> {
     set.enabled.iter_mut().find(|plugin| plugin.name == name)
 }
 
@@ -143,7 +153,7 @@ fn remove(set: &mut PluginSet, name: Symbol) -> bool {
 fn add(set: &mut PluginSet, name: Symbol) -> bool {
     let new = find(set, name).is_none();
     if new {
-        set.enabled.push(Plugin { name, weight: 0 });
+        set.enabled.push(PluginRef { name, weight: 0 });
     }
     new
 }

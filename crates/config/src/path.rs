@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One step of a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum PathStep {
     /// The field of that name.
     Field(String),
     /// The entry of a list, counted from 0.
@@ -16,7 +16,7 @@ pub enum Step {
 /// The steps from the root of the document; empty for the root itself.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FieldPath {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 impl FieldPath {
@@ -27,27 +27,27 @@ impl FieldPath {
 
     /// The field `name` below this path.
     pub fn field(&self, name: &str) -> FieldPath {
-        self.with(Step::Field(name.to_owned()))
+        self.with(PathStep::Field(name.to_owned()))
     }
 
     /// The list entry `index` below this path.
     pub fn index(&self, index: usize) -> FieldPath {
-        self.with(Step::Index(index))
+        self.with(PathStep::Index(index))
     }
 
     /// The map entry `key` below this path.
     pub fn key(&self, key: &str) -> FieldPath {
-        self.with(Step::Key(key.to_owned()))
+        self.with(PathStep::Key(key.to_owned()))
     }
 
-    fn with(&self, step: Step) -> FieldPath {
+    fn with(&self, step: PathStep) -> FieldPath {
         let mut steps = self.steps.clone();
         steps.push(step);
         FieldPath { steps }
     }
 
     /// The steps from the root.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[PathStep] {
         &self.steps
     }
 
@@ -62,10 +62,10 @@ impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Field(name) if i == 0 => write!(f, "{name}")?,
-                Step::Field(name) => write!(f, ".{name}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => write!(f, "[{key}]")?,
+                PathStep::Field(name) if i == 0 => write!(f, "{name}")?,
+                PathStep::Field(name) => write!(f, ".{name}")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) => write!(f, "[{key}]")?,
             }
         }
         Ok(())

@@ -250,7 +250,7 @@ pub enum PluginChange {
     /// The plugin exists only with the switch.
     Exists(Switch),
     /// The plugin exists only without the switch.
-    Gone(Switch),
+    Removed(Switch),
     /// It implements these extension points only with the switch.
     Implements(Switch, PointSet),
     /// It implements these extension points, too, without the switch.
@@ -303,7 +303,7 @@ impl PluginDescriptor {
         for change in self.history {
             match *change {
                 PluginChange::Exists(switch) if !gates.has(switch) => return None,
-                PluginChange::Gone(switch) if gates.has(switch) => return None,
+                PluginChange::Removed(switch) if gates.has(switch) => return None,
                 PluginChange::Implements(switch, points) if !gates.has(switch) => {
                     self.points = self.points.without(points);
                 }
@@ -384,9 +384,9 @@ mod tests {
         const NEW: &[PluginChange] = &[PluginChange::Exists(SWITCH)];
         let exists = PluginDescriptor { history: NEW, ..plugin };
         assert_eq!(exists.in_version(&gates.with_switch(SWITCH, false)), None);
-        let gone = PluginDescriptor { history: &[PluginChange::Gone(SWITCH)], ..plugin };
-        assert_eq!(gone.in_version(&gates), None);
-        assert!(gone.in_version(&gates.with_switch(SWITCH, false)).is_some());
+        let removed = PluginDescriptor { history: &[PluginChange::Removed(SWITCH)], ..plugin };
+        assert_eq!(removed.in_version(&gates), None);
+        assert!(removed.in_version(&gates.with_switch(SWITCH, false)).is_some());
     }
 
     #[test]

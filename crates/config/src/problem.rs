@@ -82,7 +82,7 @@ impl fmt::Display for Problem {
 
 /// The step that rejected a configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum ConfigStage {
     /// It is not a valid document of the right kind.
     Decode,
     /// A value is not allowed.
@@ -95,14 +95,14 @@ pub enum Stage {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError {
     /// The step that found the problem.
-    pub stage: Stage,
+    pub stage: ConfigStage,
     /// Its problems, at least one.
     pub problems: Vec<Problem>,
 }
 
 impl ConfigError {
     /// An error with one problem.
-    pub fn one(stage: Stage, problem: Problem) -> ConfigError {
+    pub fn one(stage: ConfigStage, problem: Problem) -> ConfigError {
         ConfigError { stage, problems: vec![problem] }
     }
 
@@ -118,9 +118,9 @@ impl ConfigError {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.stage {
-            Stage::Decode => "the scheduler configuration cannot be read",
-            Stage::Validate => "the scheduler configuration is not valid",
-            Stage::Build => "kube-scheduler would not start with this configuration",
+            ConfigStage::Decode => "the scheduler configuration cannot be read",
+            ConfigStage::Validate => "the scheduler configuration is not valid",
+            ConfigStage::Build => "kube-scheduler would not start with this configuration",
         })?;
         match self.problems.as_slice() {
             [problem] => write!(f, ": {problem}"),
@@ -163,18 +163,19 @@ mod tests {
 
     #[test]
     fn an_error_lists_its_problems() {
-        let one = ConfigError::one(Stage::Decode, problem());
+        let one = ConfigError::one(ConfigStage::Decode, problem());
         assert_eq!(
             one.to_string(),
             "the scheduler configuration cannot be read: a[1]: is wrong; do better"
         );
-        let two = ConfigError { stage: Stage::Validate, problems: vec![problem(), problem()] };
+        let two =
+            ConfigError { stage: ConfigStage::Validate, problems: vec![problem(), problem()] };
         assert_eq!(
             two.to_string(),
             "the scheduler configuration is not valid\n  \
              a[1]: is wrong; do better\n  a[1]: is wrong; do better"
         );
-        let many = ConfigError { stage: Stage::Validate, problems: vec![problem(); 32] };
+        let many = ConfigError { stage: ConfigStage::Validate, problems: vec![problem(); 32] };
         assert!(many.to_string().ends_with("do better\n  and 2 more"));
         assert_eq!(many.to_string().lines().count(), 32);
     }

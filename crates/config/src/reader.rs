@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn wrong_values_are_told_with_what_was_expected() {
         let text = YamlValue::Text("sixteen".into());
-        let told = problems(|reader, path| {
+        let reported = problems(|reader, path| {
             reader.int32(&text, path);
             reader.int32(&YamlValue::Int(1 << 40), path);
             reader.int64(&YamlValue::Float(1.5), path);
@@ -263,7 +263,7 @@ mod tests {
             reader.fields(&text, path).finish();
         });
         assert_eq!(
-            told,
+            reported,
             [
                 "x: expected a whole number, got the text \"sixteen\"",
                 "x: expected a whole number from -2147483648 to 2147483647, got the number 1099511627776",
@@ -282,14 +282,14 @@ mod tests {
 
     #[test]
     fn good_values_are_read() {
-        let told = problems(|reader, path| {
+        let reported = problems(|reader, path| {
             assert_eq!(reader.int32(&YamlValue::Float(16.0), path), 16);
             assert!(reader.boolean(&YamlValue::Text("Yes".into()), path));
             assert!(!reader.boolean(&YamlValue::Text("off".into()), path));
             assert_eq!(reader.base64(&YamlValue::Text("YWJj\nZA==".into()), path), "YWJjZA==");
             assert_eq!(reader.int64(&YamlValue::Null, path), 0);
         });
-        assert_eq!(told, [""; 0]);
+        assert_eq!(reported, [""; 0]);
     }
 
     #[test]
@@ -298,14 +298,14 @@ mod tests {
             ("wieght".into(), YamlValue::Null),
             ("zzz".into(), YamlValue::Null),
         ]);
-        let told = problems(|reader, path| {
+        let reported = problems(|reader, path| {
             let mut fields = reader.fields(&node, path);
             assert_eq!(fields.get("weight", Reader::int32), None);
             assert_eq!(fields.or_zero("name", Reader::text), "");
             fields.finish();
         });
         assert_eq!(
-            told,
+            reported,
             [
                 "x.wieght: unknown field \"wieght\"; did you mean \"weight\"?",
                 "x.zzz: unknown field \"zzz\"; known fields: weight, name",

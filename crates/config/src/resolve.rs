@@ -1,13 +1,13 @@
 //! Resolves a document into what the engine runs: decode, default, validate, build.
 
 use super::construct;
-use super::decode::{Context, Decoded, decode};
+use super::decode::{Context, DecodedDocument, decode};
 use super::defaults::{complete, document};
 use super::features::FeatureGates;
 use super::opaque::{self, UnknownPlugins};
 use super::overlay::Overlay;
 use super::points::{PluginDescriptor, in_version};
-use super::problem::{ConfigError, Problem, Stage};
+use super::problem::{ConfigError, ConfigStage, Problem};
 use super::profile::ResolvedProfile;
 use super::types::{Extender, KubeSchedulerConfiguration};
 use super::validation::validate;
@@ -87,7 +87,7 @@ pub fn resolve_with(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
 ) -> Result<ResolvedConfig, ConfigError> {
-    resolve_as(text, overlays, features, registry, UnknownPlugins::Refuse)
+    resolve_as(text, overlays, features, registry, UnknownPlugins::Reject)
 }
 
 /// The same; `unknown` says what happens to plugins that `registry` does not have.
@@ -100,7 +100,7 @@ pub fn resolve_as(
 ) -> Result<ResolvedConfig, ConfigError> {
     let known = match unknown {
         UnknownPlugins::Opaque => opaque::without_namesakes(text, registry),
-        UnknownPlugins::Refuse => registry.to_vec(),
+        UnknownPlugins::Reject => registry.to_vec(),
     };
     let mut decoded = load_as(text, features, &known, unknown)?;
     check(&decoded.document, features).map_err(|error| error.located(text))?;
@@ -110,7 +110,7 @@ pub fn resolve_as(
     }
     for overlay in &overlays {
         let changed = overlay.apply(&mut decoded.document, &plugins);
-        changed.map_err(|problem| ConfigError::one(Stage::Validate, problem))?;
+        changed.map_err(|problem| ConfigError::one(ConfigStage::Validate, problem))?;
     }
     if !overlays.is_empty() {
         check(&decoded.document, features)?;
@@ -132,7 +132,7 @@ fn check(
 ) -> Result<(), ConfigError> {
     match validate(document, features) {
         problems if problems.is_empty() => Ok(()),
-        problems => Err(ConfigError { stage: Stage::Validate, problems }),
+        problems => Err(ConfigError { stage: ConfigStage::Validate, problems }),
     }
 }
 
@@ -141,7 +141,7 @@ pub fn load(
     text: Option<&str>,
     features: &FeatureGates,
     registry: &[PluginDescriptor],
-) -> Result<Decoded, ConfigError> {
+) -> Result<DecodedDocument, ConfigError> {
     let decoded = load_unvalidated(text, features, registry)?;
     check(&decoded.document, features).map_err(|error| error.located(text))?;
     Ok(decoded)
@@ -153,8 +153,8 @@ pub fn load_unvalidated(
     text: Option<&str>,
     features: &FeatureGates,
     registry: &[PluginDescriptor],
-) -> Result<Decoded, ConfigError> {
-    load_as(text, features, registry, UnknownPlugins::Refuse)
+) -> Result<DecodedDocument, ConfigError> {
+    load_as(text, features, registry, UnknownPlugins::Reject)
 }
 
 fn load_as(
@@ -162,7 +162,7 @@ fn load_as(
     features: &FeatureGates,
     registry: &[PluginDescriptor],
     unknown: UnknownPlugins,
-) -> Result<Decoded, ConfigError> {
+) -> Result<DecodedDocument, ConfigError> {
     let context = Context {
         plugins: &in_version(registry, features),
         gates: features,
@@ -170,7 +170,7 @@ fn load_as(
     };
     let mut decoded = match text {
         Some(text) => decode(text, &context).map_err(|error| error.located(Some(text)))?,
-        None => Decoded { document: document(features), warnings: Vec::new() },
+        None => DecodedDocument { document: document(features), warnings: Vec::new() },
     };
     complete(&mut decoded.document, &context);
     Ok(decoded)
@@ -193,7 +193,7 @@ fn build_of(
 ) -> Result<ResolvedConfig, ConfigError> {
     let profiles = construct::check_clients(&document.extenders)
         .and_then(|()| construct::profiles(&document, features, &plugins))
-        .map_err(|problem| ConfigError::one(Stage::Build, problem))?;
+        .map_err(|problem| ConfigError::one(ConfigStage::Build, problem))?;
     Ok(ResolvedConfig {
         features: *features,
         profiles,
@@ -204,7 +204,7 @@ fn build_of(
         parallelism: document.parallelism,
         warnings: warnings::find(&document, &plugins),
         plugins,
-        unknown: UnknownPlugins::Refuse,
+        unknown: UnknownPlugins::Reject,
         document,
         text: None,
         overlays: Vec::new(),

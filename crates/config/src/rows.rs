@@ -174,8 +174,8 @@ fn point_rows(
         };
         rows.push(plugin_row(registry, &plugin.name, value, changed));
     }
-    let gone = usual.iter().filter(|p| !plugins.iter().any(|here| here.name == p.name));
-    rows.extend(gone.map(|plugin| plugin_row(registry, &plugin.name, "off".to_owned(), true)));
+    let missing = usual.iter().filter(|p| !plugins.iter().any(|here| here.name == p.name));
+    rows.extend(missing.map(|plugin| plugin_row(registry, &plugin.name, "off".to_owned(), true)));
     rows
 }
 
@@ -233,7 +233,7 @@ fn extender(extender: &Extender) -> Vec<Row> {
     let offered: Vec<&str> = extender.verbs().collect();
     let resources: Vec<&str> =
         extender.managed_resources.iter().map(|resource| resource.name.as_str()).collect();
-    let asked = match resources.as_slice() {
+    let calls = match resources.as_slice() {
         [] => "It is called for every pod.".to_owned(),
         names => format!("It is called for pods that request {}.", names.join(", ")),
     };
@@ -242,7 +242,7 @@ fn extender(extender: &Extender) -> Vec<Row> {
         false => "If it fails, the attempt fails.",
     };
     let doc = format!(
-        "{asked} {failing} Its scores are multiplied by {}; a call times out after {}.",
+        "{calls} {failing} Its scores are multiplied by {}; a call times out after {}.",
         extender.weight, extender.http_timeout
     );
     vec![Row::new(About::Extender, &extender.url_prefix, offered.join(" "), true, &doc)]

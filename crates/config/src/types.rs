@@ -130,22 +130,26 @@ impl Plugins {
     }
 }
 
-/// The enabled and disabled plugins of one point.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct PluginSet {
-    /// The plugins to enable, in the order in which they run.
-    pub enabled: Vec<Plugin>,
-    /// Disabled; `*` means all.
-    pub disabled: Vec<Plugin>,
+crate::argument_object! {
+    /// The enabled and disabled plugins of one point.
+    #[derive(Eq, Default)]
+    pub struct PluginSet {
+        /// The plugins to enable, in the order in which they run.
+        enabled: Vec<PluginRef>, put_some "enabled";
+        /// Disabled; `*` means all.
+        disabled: Vec<PluginRef>, put_some "disabled";
+    }
 }
 
-/// A plugin in a set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Plugin {
-    /// The name of the plugin.
-    pub name: Symbol,
-    /// Its weight; 0 if none is set.
-    pub weight: i32,
+crate::argument_object! {
+    /// A plugin in a set.
+    #[derive(Copy, Eq, Default)]
+    pub struct PluginRef {
+        /// The name of the plugin.
+        name: Symbol, put "name";
+        /// Its weight; 0 if none is set.
+        weight: i32, put "weight";
+    }
 }
 
 /// The arguments of one plugin.
@@ -157,33 +161,35 @@ pub struct PluginConfig {
     pub args: Option<PluginArgs>,
 }
 
-/// An HTTP extender, with the verbs that it implements.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Extender {
-    /// The URL that the verbs are appended to.
-    pub url_prefix: String,
-    /// The verb for filtering; empty if the extender does not filter.
-    pub filter_verb: String,
-    /// The verb for preemption; empty if the extender takes no part in it.
-    pub preempt_verb: String,
-    /// The verb for scoring; empty if the extender does not score.
-    pub prioritize_verb: String,
-    /// The factor for its scores.
-    pub weight: i64,
-    /// The verb for binding; empty if the extender does not bind.
-    pub bind_verb: String,
-    /// Whether to use HTTPS.
-    pub enable_https: bool,
-    /// How the connection is secured; `None` without TLS settings.
-    pub tls_config: Option<ExtenderTlsConfig>,
-    /// The time limit of a call; zero means five seconds.
-    pub http_timeout: Duration,
-    /// Whether it caches nodes, so that calls contain only their names.
-    pub node_cache_capable: bool,
-    /// The resources that it manages; if empty, it is called for every pod.
-    pub managed_resources: Vec<ExtenderManagedResource>,
-    /// Whether scheduling continues if a call fails.
-    pub ignorable: bool,
+crate::argument_object! {
+    /// An HTTP extender, with the verbs that it implements.
+    #[derive(Eq, Default)]
+    pub struct Extender {
+        /// The URL that the verbs are appended to.
+        url_prefix: String, put "urlPrefix";
+        /// The verb for filtering; empty if the extender does not filter.
+        filter_verb: String, put_some "filterVerb";
+        /// The verb for preemption; empty if the extender takes no part in it.
+        preempt_verb: String, put_some "preemptVerb";
+        /// The verb for scoring; empty if the extender does not score.
+        prioritize_verb: String, put_some "prioritizeVerb";
+        /// The factor for its scores.
+        weight: i64, put_some "weight";
+        /// The verb for binding; empty if the extender does not bind.
+        bind_verb: String, put_some "bindVerb";
+        /// Whether to use HTTPS.
+        enable_https: bool, put_some "enableHTTPS";
+        /// How the connection is secured; `None` without TLS settings.
+        tls_config: Option<ExtenderTlsConfig>, put_some "tlsConfig";
+        /// The time limit of a call; zero means five seconds.
+        http_timeout: Duration, put "httpTimeout";
+        /// Whether it caches nodes, so that calls contain only their names.
+        node_cache_capable: bool, put_some "nodeCacheCapable";
+        /// The resources that it manages; if empty, it is called for every pod.
+        managed_resources: Vec<ExtenderManagedResource>, put_some "managedResources";
+        /// Whether scheduling continues if a call fails.
+        ignorable: bool, put_some "ignorable";
+    }
 }
 
 impl Extender {
@@ -199,13 +205,15 @@ impl Extender {
     }
 }
 
-/// A resource that an extender manages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ExtenderManagedResource {
-    /// The name of the resource.
-    pub name: Symbol,
-    /// Whether NodeResourcesFit ignores the resource.
-    pub ignored_by_scheduler: bool,
+crate::argument_object! {
+    /// A resource that an extender manages.
+    #[derive(Copy, Eq, Default)]
+    pub struct ExtenderManagedResource {
+        /// The name of the resource.
+        name: Symbol, put "name";
+        /// Whether NodeResourcesFit ignores the resource.
+        ignored_by_scheduler: bool, put_some "ignoredByScheduler";
+    }
 }
 
 /// TLS settings of an extender; the data fields hold base64 as written.

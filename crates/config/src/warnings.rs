@@ -8,7 +8,7 @@ use super::path::FieldPath;
 use super::points::{ExtensionPoint, PluginDescriptor, find_plugin};
 use super::problem::Problem;
 use super::suggest::closest;
-use super::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginSet};
+use super::types::{KubeSchedulerConfiguration, KubeSchedulerProfile, PluginRef, PluginSet};
 
 /// All warnings about `document`, profile by profile.
 pub fn find(document: &KubeSchedulerConfiguration, registry: &[PluginDescriptor]) -> Vec<Problem> {
@@ -70,7 +70,7 @@ fn runs_at(name: &str, point: ExtensionPoint, registry: &[PluginDescriptor]) -> 
 }
 
 fn weights(warnings: &mut Vec<Problem>, set: &PluginSet, point: ExtensionPoint, path: &FieldPath) {
-    let weighted = |(_, plugin): &(usize, &Plugin)| plugin.weight != 0 && !point.has_weights();
+    let weighted = |(_, plugin): &(usize, &PluginRef)| plugin.weight != 0 && !point.has_weights();
     for (i, plugin) in set.enabled.iter().enumerate().filter(weighted) {
         let path = path.field("enabled").index(i).field("weight");
         let message = format!("weight {} has no effect at {point}", plugin.weight);
@@ -78,7 +78,8 @@ fn weights(warnings: &mut Vec<Problem>, set: &PluginSet, point: ExtensionPoint, 
     }
 }
 
-/// Arguments for a plugin that is not enabled. Those that are the default cannot be told from ours.
+/// Arguments for a plugin that is not enabled. The default ones cannot be distinguished from added
+/// ones.
 fn unused_arguments(
     warnings: &mut Vec<Problem>,
     profile: &KubeSchedulerProfile,

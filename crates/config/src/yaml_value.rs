@@ -328,7 +328,7 @@ mod tests {
         let text = "a:\n- x: 1\n  y: 2\n  x: 3\n";
         let mut problems = Vec::new();
         find_repeated(&parse(text).unwrap().root, &FieldPath::root(), text, &mut problems);
-        let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
-        assert_eq!(told, ["a[0].x (line 4, column 3): is given twice; remove one"]);
+        let reported: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        assert_eq!(reported, ["a[0].x (line 4, column 3): is given twice; remove one"]);
     }
 }

@@ -88,7 +88,7 @@ fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, CapacityLim
 /// early may be tried without end.
 fn may_be_tried(world: &World, pod: NamespacedName) -> bool {
     let queue = world.scheduler().queue();
-    queue.lengths()[0] > 0 || queue.place_of(pod) == QueueName::Backoff
+    queue.lengths()[0] > 0 || queue.queue_of(pod) == QueueName::Backoff
 }
 
 fn stop(record: &CycleRecord) -> CapacityLimit {

@@ -157,7 +157,7 @@ fn until(world: &World, pod: NamespacedName) -> Option<kubestep_api::Time> {
     let queue = world.scheduler().queue();
     let queued = queue.get(pod)?;
     let settings = queue.settings();
-    match queue.place_of(pod) {
+    match queue.queue_of(pod) {
         QueueName::Backoff => queued.backoff_expiration.map(|end| settings.backoff_release(end)),
         QueueName::Unschedulable => Some(settings.flush_time(queued.timestamp)),
         _ => None,
@@ -220,7 +220,7 @@ mod tests {
             session.go_to_stop(0);
             session.world_at(step)
         }];
-        let places = |world: &World| ["p", "q"].map(|p| world.scheduler().queue().place_of(key(p)));
+        let places = |world: &World| ["p", "q"].map(|p| world.scheduler().queue().queue_of(key(p)));
         assert_eq!(places(&first), places(&again));
     }
 

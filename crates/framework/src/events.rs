@@ -304,6 +304,16 @@ impl EventObjects {
     }
 }
 
+/// The rules by which plugins register for events in an older version, or without the gate
+/// SchedulerQueueingHints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OlderEvents {
+    /// Whether updates of nodes and pods are distinguished by what changed, as since 1.32.
+    pub by_change: bool,
+    /// Whether queueing hints are on.
+    pub hints: bool,
+}
+
 /// The answer of a queueing hint. An error counts as [`Hint::Queue`].
 pub type HintResult = Result<Hint, PluginError>;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
 use crate::effects::Effects;
-use crate::events::{EventObjects, Registration};
+use crate::events::{EventObjects, OlderEvents, Registration};
 pub use crate::explanation::{Explanation, JointPods, LowerRequest};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
@@ -28,6 +28,7 @@ use crate::objects::Objects;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
 use crate::pod_groups::placement::{Placement, Proposal};
+pub use crate::preemption::Preemption;
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
 use crate::record::nodes::NodeList;
@@ -187,22 +188,6 @@ impl From<Status> for PreFilterAnswer {
     }
 }
 
-/// Victims to evict for a pod.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Preemption {
-    /// The plugin that decided.
-    pub plugin: Symbol,
-    /// The node, by name.
-    pub node: Symbol,
-    /// The victims, in the order decided.
-    pub victims: Vec<Arc<PodInfo>>,
-    /// The candidate as recorded.
-    pub candidate: Candidate,
-    /// Whether the victims are evicted in the background of the cycle, if the gate
-    /// SchedulerAsyncPreemption is on.
-    pub is_asynchronous: bool,
-}
-
 /// PostFilter's answer: a status, and what else was found on the way to it.
 #[derive(Clone, Default, Debug)]
 pub struct PostFilterAnswer {
@@ -264,6 +249,28 @@ pub trait Plugin: Send + Sync {
     /// that judges it. `None`: every event counts. Called once, when a profile is built.
     fn events(&self) -> Option<Vec<Registration>> {
         None
+    }
+
+    /// What the plugin registers by older rules in place of one of its [`Plugin::events`]; `None`:
+    /// nothing.
+    fn older_registration(
+        &self,
+        _older: OlderEvents,
+        newest: Registration,
+    ) -> Option<Registration> {
+        Some(newest)
+    }
+
+    /// Whether its rejections depend on the other pods of the pod's namespace. Without queueing
+    /// hints, a pod with a node requeues the pods of its namespace that such a plugin rejected.
+    fn counts_pods_of_namespace(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Plugin::pre_enqueue`] depends on nothing but the pod. Up to 1.33, no event of
+    /// another object ungates the pods that such a plugin gates.
+    fn gates_by_spec(&self) -> bool {
+        false
     }
 
     /// Whether `node` with its pods could take `pod`, as far as this plugin can tell without a

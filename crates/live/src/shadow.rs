@@ -235,7 +235,7 @@ impl Shadow {
         if self.new_cycle(session, key, uid).is_some() {
             return;
         }
-        if session.world().scheduler().queue().place_of(key) != QueueName::Active {
+        if session.world().scheduler().queue().queue_of(key) != QueueName::Active {
             self.updates.push(ClusterUpdate::Activate(key));
             self.flush(session);
         }

@@ -128,8 +128,9 @@ impl Plugin for DefaultPreemption {
     }
 
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
+        let prefix = self.message_prefix();
         if let Some(reason) = group_rejection(cx) {
-            let status = Status::unschedulable(&format!("preemption: {reason}"));
+            let status = Status::unschedulable(&format!("{prefix}{reason}"));
             return PostFilterAnswer { status, ..PostFilterAnswer::default() };
         }
         let answer = evaluator::preempt(self, cx, state);
@@ -137,7 +138,7 @@ impl Plugin for DefaultPreemption {
         if message.is_empty() {
             return answer;
         }
-        let status = Status::new(answer.status.code(), &format!("preemption: {message}"));
+        let status = Status::new(answer.status.code(), &format!("{prefix}{message}"));
         PostFilterAnswer { status, ..answer }
     }
 }
@@ -153,6 +154,14 @@ impl PreemptionRules for DefaultPreemption {
 
     fn is_asynchronous(&self) -> bool {
         true
+    }
+
+    fn preempts_for_groups(&self) -> bool {
+        true
+    }
+
+    fn message_prefix(&self) -> &'static str {
+        "preemption: "
     }
 }
 

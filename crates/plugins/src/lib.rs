@@ -4,7 +4,7 @@
 //! A plugin's file, or the `mod.rs` of its folder, has in this order: its description, its
 //! descriptor, its arguments, the function that builds it, its implementation of
 //! [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several plugins share the modules
-//! [`keys`], [`normalize`], [`shape`], [`signers`] and [`volumes`].
+//! [`keys`], [`normalize`], `older_events`, [`shape`], [`signers`] and [`volumes`].
 
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::registry::{Built, Entry, Registry};
@@ -25,6 +25,7 @@ pub mod node_resources;
 pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
+mod older_events;
 mod placed;
 mod pod_group_pods_count;
 pub mod pod_topology_spread;

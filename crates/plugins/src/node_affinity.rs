@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::normalize::relative_to_highest;
 use super::signers;
 use crate::keys;
+use crate::older_events;
 use kubestep_api as api;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, Selector};
@@ -24,7 +25,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
@@ -271,6 +272,10 @@ impl Plugin for NodeAffinity {
         Some(vec![Registration::hinted(EventResource::Node, nodes, move |cx, pod, objects| {
             after_node_change(cx.features, enforced.as_deref(), pod, objects)
         })])
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::all_node_updates(older, newest))
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

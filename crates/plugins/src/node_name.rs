@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use super::signers;
+use crate::older_events;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -50,6 +51,10 @@ impl Plugin for NodeName {
 
     fn events(&self) -> Option<Vec<Registration>> {
         Some(vec![Registration::always(EventResource::Node, Action::ADD)])
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::all_node_updates(older, newest))
     }
 
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {

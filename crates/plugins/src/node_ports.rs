@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::signers;
+use crate::older_events;
 use crate::placed::is_placed;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
@@ -13,7 +14,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -74,6 +75,10 @@ impl Plugin for NodePorts {
             Registration::hinted(EventResource::Pod, Action::DELETE, after_pod_deletion),
             Registration::always(EventResource::Node, Action::ADD),
         ])
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::all_node_updates(older, newest))
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::signers;
 use crate::keys;
+use crate::older_events;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::tolerates;
 use kubestep_api::{Pod, Taint, TaintEffect};
@@ -15,7 +16,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
@@ -87,6 +88,12 @@ impl Plugin for NodeUnschedulable {
                 Ok(Hint::queue_if(updated.is_some_and(tolerates)))
             }),
         ])
+    }
+
+    /// Tolerations are events since 1.32, with queueing hints only.
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        let is_pod = newest.event.resource == EventResource::Pod;
+        (!is_pod).then(|| older_events::all_node_updates(older, newest))
     }
 
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {

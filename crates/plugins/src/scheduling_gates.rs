@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
-use kubestep_framework::events::{Action, EventResource, Hint, Registration};
+use kubestep_framework::events::{Action, EventResource, Hint, OlderEvents, Registration};
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -43,6 +43,15 @@ impl Plugin for SchedulingGates {
         Some(vec![Registration::hinted(EventResource::Pod, gates_gone, |_, pod, objects| {
             Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
         })])
+    }
+
+    /// Without queueing hints, removed gates are no events.
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        older.hints.then_some(newest)
+    }
+
+    fn gates_by_spec(&self) -> bool {
+        true
     }
 
     fn pre_enqueue(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Status {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::normalize::relative_to_highest;
 use super::signers;
 use crate::keys;
+use crate::older_events;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::find_untolerated_taint;
 use kubestep_api::{Node, Taint, TaintEffect, Toleration};
@@ -17,7 +18,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
@@ -150,6 +151,12 @@ impl Plugin for TaintToleration {
                 |_, pod, objects| Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some())),
             ),
         ])
+    }
+
+    /// Without queueing hints, tolerations are no events.
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        let is_pod = newest.event.resource == EventResource::Pod;
+        (older.hints || !is_pod).then(|| older_events::all_node_updates(older, newest))
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

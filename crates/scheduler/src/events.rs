@@ -99,7 +99,7 @@ impl Scheduler {
                 // Before the cache forgets it.
                 if self.cluster.features.has(Switch::EventsByChange) {
                     let objects = EventObjects { old: Some(object.clone()), new: None };
-                    self.tell_queue(EventResource::Node, Action::DELETE, &objects, now);
+                    self.notify_queue(EventResource::Node, Action::DELETE, &objects, now);
                 }
                 // Upstream only logs that a node was unknown.
                 let _removed = self.cache.remove_node(node);
@@ -282,7 +282,7 @@ impl Scheduler {
         if let Some(resource) = kind.and_then(|kind| self.resource_of(kind))
             && !self.ignores_class(action, &objects)
         {
-            self.tell_queue(resource, action, &objects, now);
+            self.notify_queue(resource, action, &objects, now);
         }
     }
 
@@ -299,7 +299,7 @@ impl Scheduler {
         }
         for (before, after) in changed_slices(&self.cluster.objects, old.as_ref(), new.as_ref()) {
             let objects = EventObjects { old: Some(before.into()), new: Some(after.into()) };
-            self.tell_queue(EventResource::ResourceSlice, Action::UPDATE, &objects, now);
+            self.notify_queue(EventResource::ResourceSlice, Action::UPDATE, &objects, now);
         }
     }
 
@@ -328,7 +328,7 @@ impl Scheduler {
         resource_of(kind).filter(watched)
     }
 
-    fn tell_queue(
+    fn notify_queue(
         &mut self,
         resource: EventResource,
         action: Action,

@@ -8,8 +8,8 @@
 //! One pod goes through these modules: `events` puts it into the [`queue`]; `cycle` takes it out,
 //! updates the snapshot from the [`cache`], finds the nodes that fit, scores them, selects one,
 //! assumes the pod on it and binds it. `answers` asks the plugins about nodes on its behalf, and
-//! keeps what they answer. What no scheduler does (trying, intervening, repeating) is in
-//! [`what_if`].
+//! keeps what they answer. What no scheduler does is in `interventions` (deciding for it) and in
+//! [`what_if`] (trying and repeating).
 //!
 //! The plugins come in as a registry: this crate knows none of them. Upstream:
 //! `pkg/scheduler/{scheduler,schedule_one,eventhandlers}.go`.
@@ -21,6 +21,7 @@ mod cycle;
 mod events;
 mod events_without_hints;
 pub mod host;
+mod interventions;
 mod profiles;
 pub mod queue;
 mod reconfigure;

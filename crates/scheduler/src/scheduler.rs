@@ -8,9 +8,9 @@ use crate::cluster_state::ClusterState;
 use crate::cycle::schedule_pod::Algorithm;
 use crate::cycle::waiting::{WaitingPod, WaitingPods};
 use crate::host::SchedulerHost;
+use crate::interventions::Interventions;
 use crate::profiles::{Frameworks, Profiles, UnusableProfile, queue_settings};
 use crate::queue::SchedulingQueue;
-use crate::what_if::Interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ObjectKey, Time};
 use kubestep_config::{FeatureGates, ResolvedConfig};
@@ -159,9 +159,9 @@ impl Scheduler {
         std::mem::take(&mut self.finished)
     }
 
-    /// Forgets the answers of plugins that are kept from cycle to cycle. Only the duration of
-    /// the next cycle depends on them; tests prove it with this function.
-    pub fn forget_kept_answers(&mut self) {
+    /// Clears the cache of the plugins' answers. Only the duration of the next cycle depends on it,
+    /// which tests check with this function.
+    pub fn clear_answer_cache(&mut self) {
         self.algorithm.answers.clear();
     }
 
@@ -179,7 +179,7 @@ impl Scheduler {
     /// no queue or does not get there.
     pub fn activate(&mut self, key: NamespacedName, now: Time) -> bool {
         self.queue.activate(&self.cluster.queue_context(now), &[key]);
-        self.queue.place_of(key) == QueueName::Active
+        self.queue.queue_of(key) == QueueName::Active
     }
 
     /// Requeues a pod that waits for an event. `false` if it does not wait for one.

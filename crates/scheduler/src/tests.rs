@@ -73,7 +73,7 @@ impl Bench {
     }
 
     fn place(&self, name: &str) -> QueueName {
-        self.scheduler.queue().place_of(key(name))
+        self.scheduler.queue().queue_of(key(name))
     }
 
     /// The events since the last call, as `reason: note`; the other requests are dropped.
@@ -139,7 +139,7 @@ fn a_pod_that_is_assumed_already_is_passed_over_silently() {
 fn without_nodes_a_pod_goes_to_backoff_and_nothing_is_preempted() {
     let evicts = Scripted::new("Evicts", &[PostFilter]);
     let mut bench = Bench::with(&evicts);
-    bench.add(pod("p").nominated("gone"));
+    bench.add(pod("p").nominated("deleted"));
     let record = bench.step();
     assert_eq!(record.outcome, Outcome::Unschedulable);
     assert_eq!(record.message, "no nodes available to schedule pods");
@@ -197,16 +197,16 @@ fn failed_in(release: &str, change: impl FnOnce(&mut Bench)) -> (Vec<String>, us
 
 #[test]
 fn a_failed_pod_is_looked_up_before_it_is_queued_again() {
-    let told = || vec!["FailedScheduling: full".to_owned()];
-    assert_eq!(failed_after(|_| {}), (told(), 1, QueueName::Backoff));
+    let reported = || vec!["FailedScheduling: full".to_owned()];
+    assert_eq!(failed_after(|_| {}), (reported(), 1, QueueName::Backoff));
     // Deleted or bound: not requeued, but event and condition are written.
-    assert_eq!(failed_after(|bench| bench.delete(pod("p"))), (told(), 1, QueueName::None));
+    assert_eq!(failed_after(|bench| bench.delete(pod("p"))), (reported(), 1, QueueName::None));
     let bound = |bench: &mut Bench| {
         let mut bound = pod("p").on("n1");
         bound.metadata.resource_version = "2".into();
         bench.update(pod("p"), bound);
     };
-    assert_eq!(failed_after(bound), (told(), 1, QueueName::None));
+    assert_eq!(failed_after(bound), (reported(), 1, QueueName::None));
     // Recreated under the same name: nothing is written about the old one.
     let recreated = |bench: &mut Bench| {
         bench.delete(pod("p"));
@@ -216,7 +216,7 @@ fn a_failed_pod_is_looked_up_before_it_is_queued_again() {
     };
     assert_eq!(failed_after(recreated), (vec![], 0, QueueName::Active));
     // Older patch releases write it about the new one, which stays queued.
-    assert_eq!(failed_in("1.35.4", recreated), (told(), 1, QueueName::Active));
+    assert_eq!(failed_in("1.35.4", recreated), (reported(), 1, QueueName::Active));
 }
 
 #[test]
@@ -243,11 +243,11 @@ fn long_messages_are_whole_in_the_condition_and_cut_in_the_event() {
     bench.add(pod("p"));
     let message = bench.step().message;
     assert_eq!(message, format!("running PreFilter plugin \"Long\": {text}"));
-    let told = bench.host.asked.iter().find_map(|asked| match asked {
+    let reported = bench.host.asked.iter().find_map(|asked| match asked {
         Asked::Patch(_, patch) => patch.condition.as_ref().map(|c| c.message.to_string()),
         _ => None,
     });
-    assert_eq!(told, Some(message));
+    assert_eq!(reported, Some(message));
     let note = bench.events()[0].strip_prefix("FailedScheduling: ").unwrap().to_owned();
     assert_eq!((note.len(), note.ends_with("x ...")), (1024, true));
 }

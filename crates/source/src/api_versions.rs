@@ -17,8 +17,8 @@ const STORAGE: &[Kind] =
 /// A version that is still served.
 const STILL: u8 = u8::MAX;
 
-/// No version in question serves it.
-const GONE: u8 = 0;
+/// Removed before the oldest version that is supported; its first version does not matter.
+const REMOVED: u8 = 0;
 
 /// The API version, its kinds, and the minor versions of Kubernetes that serve it, the first and
 /// the last.
@@ -34,10 +34,10 @@ const TABLE: &[(&str, &[Kind], u8, u8)] = &[
     ("scheduling.k8s.io/v1alpha2", &[Kind::Workload, Kind::PodGroup], 36, 36),
     ("scheduling.k8s.io/v1alpha3", &[Kind::Workload, Kind::PodGroup], 37, STILL),
     ("scheduling.k8s.io/v1beta1", &[Kind::Workload, Kind::PodGroup], 37, STILL),
-    ("scheduling.k8s.io/v1beta1", &[Kind::PriorityClass], GONE, 21),
-    ("storage.k8s.io/v1beta1", STORAGE, GONE, 21),
-    ("storage.k8s.io/v1beta1", &[Kind::CsiStorageCapacity], GONE, 26),
-    ("policy/v1beta1", &[Kind::PodDisruptionBudget], GONE, 24),
+    ("scheduling.k8s.io/v1beta1", &[Kind::PriorityClass], REMOVED, 21),
+    ("storage.k8s.io/v1beta1", STORAGE, REMOVED, 21),
+    ("storage.k8s.io/v1beta1", &[Kind::CsiStorageCapacity], REMOVED, 26),
+    ("policy/v1beta1", &[Kind::PodDisruptionBudget], REMOVED, 24),
 ];
 
 /// Whether [`served`] knows versions of a kind.

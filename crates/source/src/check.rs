@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::error::SourceError;
 use super::files::FileText;
-use super::{Loaded, OddFieldAt, ReadInput};
+use super::{Loaded, ReadInput, UnexpectedFieldAt};
 use indexmap::IndexMap;
 use kubestep_api::words::count;
 use kubestep_api::{Kind, Object, ObjectKey, Pod, TaintEffect};
@@ -15,8 +15,8 @@ pub const NOTHING_PENDING: &str = "no pod is pending: there is nothing to schedu
 pub const NOTHING_READ: &str = "the input holds no object that the scheduler reads";
 /// Names listed in a warning; further ones are only counted.
 const LISTED: usize = 3;
-/// The most odd fields that are listed.
-const ODD_LISTED: usize = 10;
+/// The most unexpected fields that are listed.
+const UNEXPECTED_LISTED: usize = 10;
 
 /// Rejects two objects with the same key, of which one would silently replace the other.
 pub(super) fn duplicates(objects: &[Loaded], files: &[FileText]) -> Result<(), Box<SourceError>> {
@@ -53,9 +53,10 @@ pub(super) fn duplicates(objects: &[Loaded], files: &[FileText]) -> Result<(), B
     Ok(())
 }
 
-/// The first field that is probably not meant, as an error.
+/// The first unexpected field, as an error.
 pub(super) fn strict(input: &ReadInput, files: &[FileText]) -> Result<(), Box<SourceError>> {
-    let Some(OddFieldAt { object, origin, column, field }) = input.odd_fields.first() else {
+    let Some(UnexpectedFieldAt { object, origin, column, field }) = input.unexpected_fields.first()
+    else {
         return Ok(());
     };
     let error = SourceError {
@@ -75,23 +76,24 @@ pub(super) fn strict(input: &ReadInput, files: &[FileText]) -> Result<(), Box<So
     })
 }
 
-/// Fields that are probably not meant: one line for all objects of a kind that have the same.
-fn odd_fields(input: &mut ReadInput) {
-    let mut found: IndexMap<(Kind, String), (&OddFieldAt, usize)> = IndexMap::new();
-    for odd in &input.odd_fields {
-        let key = (odd.object.kind, without_indexes(&odd.field.to_string()));
-        found.entry(key).or_insert((odd, 0)).1 += 1;
+/// Unexpected fields: one line for all objects of a kind that have the same.
+fn unexpected_fields(input: &mut ReadInput) {
+    let mut found: IndexMap<(Kind, String), (&UnexpectedFieldAt, usize)> = IndexMap::new();
+    for unexpected in &input.unexpected_fields {
+        let key = (unexpected.object.kind, without_indexes(&unexpected.field.to_string()));
+        found.entry(key).or_insert((unexpected, 0)).1 += 1;
     }
-    let line = |(OddFieldAt { object, origin, field, .. }, times): &(&OddFieldAt, usize)| {
+    let line = |(first, times): &(&UnexpectedFieldAt, usize)| {
+        let UnexpectedFieldAt { object, origin, field, .. } = first;
         let more = match times {
             1 => String::new(),
             times => format!(" ({} more like it)", times - 1),
         };
         format!("{origin}: {object}: {field}{more}")
     };
-    let mut lines: Vec<String> = found.values().take(ODD_LISTED).map(line).collect();
-    if found.len() > ODD_LISTED {
-        lines.push(count(found.len() - ODD_LISTED, "more such field"));
+    let mut lines: Vec<String> = found.values().take(UNEXPECTED_LISTED).map(line).collect();
+    if found.len() > UNEXPECTED_LISTED {
+        lines.push(count(found.len() - UNEXPECTED_LISTED, "more such field"));
     }
     input.warnings.extend(lines);
 }
@@ -106,7 +108,7 @@ fn without_indexes(path: &str) -> String {
 
 /// Adds warnings about input that is probably not intended.
 pub(super) fn warn(input: &mut ReadInput) {
-    odd_fields(input);
+    unexpected_fields(input);
     if input.filtered > 0 {
         let filtered = input.filtered;
         input

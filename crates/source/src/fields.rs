@@ -1,4 +1,4 @@
-//! Fields that Kubernetes does not know, and fields that stand twice: typos, most likely. An API
+//! Fields that Kubernetes does not know, and fields that occur twice: typos, most likely. An API
 //! server drops the first and takes one of the second; `kubectl` warns of both.
 
 use std::cell::RefCell;
@@ -15,45 +15,45 @@ use kubestep_config::suggest;
 
 /// Such fields that are reported of one object.
 const MOST: usize = 16;
-/// Keys of a user's mapping among which one that stands twice is looked for.
+/// Keys of a user's mapping among which one that occurs twice is looked for.
 const MOST_KEYS: usize = 256;
 
-/// A field that is probably not meant.
+/// A field that is probably a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OddField {
+pub struct UnexpectedField {
     /// The field: `spec.containers[0].imagee`.
     pub path: String,
-    /// What is odd about it.
-    pub oddity: FieldDoubt,
+    /// Why it is unexpected.
+    pub problem: FieldProblem,
     /// Line and column within the object's text, both from 1, where known.
     pub position: Option<(usize, usize)>,
 }
 
-/// What is odd about a field.
+/// Why a field is unexpected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldDoubt {
+pub enum FieldProblem {
     /// There is none of that name. The known one that is most like it, if one is.
     Unknown(Option<&'static str>),
-    /// It stands twice in the same object; the last one counts.
+    /// It occurs twice in the same object; the last one counts.
     Duplicate,
 }
 
-/// As the API server says it, and what was probably meant.
-impl fmt::Display for OddField {
+/// As the API server says it, and what was probably intended.
+impl fmt::Display for UnexpectedField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
-        match self.oddity {
-            FieldDoubt::Unknown(None) => write!(f, "unknown field {path:?}"),
-            FieldDoubt::Unknown(Some(near)) => {
+        match self.problem {
+            FieldProblem::Unknown(None) => write!(f, "unknown field {path:?}"),
+            FieldProblem::Unknown(Some(near)) => {
                 write!(f, "unknown field {path:?}, did you mean {near:?}?")
             }
-            FieldDoubt::Duplicate => write!(f, "duplicate field {path:?}"),
+            FieldProblem::Duplicate => write!(f, "duplicate field {path:?}"),
         }
     }
 }
 
-/// The odd fields of an object's text.
-pub(super) fn odd_fields(text: Text<'_>, kind: Kind) -> Vec<OddField> {
+/// The unexpected fields of an object's text.
+pub(super) fn unexpected_fields(text: Text<'_>, kind: Kind) -> Vec<UnexpectedField> {
     let (Text::Json(raw) | Text::Yaml(raw)) = text;
     let version = version(raw, kind.as_str());
     let Some(shape) = version.and_then(|version| shapes::of(version, kind.as_str())) else {
@@ -79,8 +79,8 @@ fn version(text: &str, kind: &str) -> Option<&'static str> {
     named.or(usual).copied()
 }
 
-/// The odd fields of an object that was parsed. `kind` is what it is where it does not say so.
-pub(super) fn odd_fields_of(value: &serde_json::Value, kind: &str) -> Vec<OddField> {
+/// The unexpected fields of a parsed object. `kind` is its kind where it does not contain one.
+pub(super) fn unexpected_fields_of(value: &serde_json::Value, kind: &str) -> Vec<UnexpectedField> {
     let version = match value["apiVersion"].as_str() {
         Some(version) if !version.is_empty() => version,
         _ => shapes::versions(kind).first().copied().unwrap_or_default(),
@@ -89,25 +89,25 @@ pub(super) fn odd_fields_of(value: &serde_json::Value, kind: &str) -> Vec<OddFie
     all(|walk| walk.of(shape).deserialize(value).map_err(|error| json_error(&error)))
 }
 
-/// Walks until nothing odd is left: a walk ends at the first odd field that was not found before,
+/// Walks until no unexpected field is left: a walk ends at the first one that was not found before,
 /// because where it ends is where the field is.
-fn all(walk: impl Fn(&FoundField) -> Result<(), DecodeError>) -> Vec<OddField> {
-    let mut odd: Vec<OddField> = Vec::new();
-    while odd.len() < MOST {
-        let found = FoundField { skip: odd.len().into(), odd: RefCell::default() };
+fn all(walk: impl Fn(&FoundField) -> Result<(), DecodeError>) -> Vec<UnexpectedField> {
+    let mut unexpected: Vec<UnexpectedField> = Vec::new();
+    while unexpected.len() < MOST {
+        let found = FoundField { skip: unexpected.len().into(), unexpected: RefCell::default() };
         let end = walk(&found);
         // Text that cannot be parsed is for the decoder to report.
-        let (Err(error), Some(field)) = (end, found.odd.into_inner()) else { break };
-        odd.push(OddField { position: error.position, ..field });
+        let (Err(error), Some(field)) = (end, found.unexpected.into_inner()) else { break };
+        unexpected.push(UnexpectedField { position: error.position, ..field });
     }
-    odd
+    unexpected
 }
 
 /// What a walk found.
 struct FoundField {
     /// Odd fields to pass before.
     skip: std::cell::Cell<usize>,
-    odd: RefCell<Option<OddField>>,
+    unexpected: RefCell<Option<UnexpectedField>>,
 }
 
 impl FoundField {
@@ -116,14 +116,14 @@ impl FoundField {
     }
 
     /// Ends the walk at a field, unless it was found before.
-    fn note<E: serde::de::Error>(&self, path: &Path<'_>, oddity: FieldDoubt) -> Result<(), E> {
+    fn note<E: serde::de::Error>(&self, path: &Path<'_>, problem: FieldProblem) -> Result<(), E> {
         if let Some(rest) = self.skip.get().checked_sub(1) {
             self.skip.set(rest);
             return Ok(());
         }
         let path = path.to_string();
-        self.odd.replace(Some(OddField { path, oddity, position: None }));
-        Err(E::custom("odd field"))
+        self.unexpected.replace(Some(UnexpectedField { path, problem, position: None }));
+        Err(E::custom("unexpected field"))
     }
 }
 
@@ -290,14 +290,14 @@ impl Visitor<'_> for FieldName<'_> {
         let at = self.fields.iter().position(|(known, _)| *known == name);
         match at {
             Some(at) if self.seen & bit(at) != 0 => {
-                self.found.note(&path, FieldDoubt::Duplicate)?
+                self.found.note(&path, FieldProblem::Duplicate)?
             }
             Some(_) => {}
             // What YAML merges is looked at where it stands.
             None if name == "<<" => {}
             None => {
                 let known = self.fields.iter().map(|(known, _)| *known);
-                self.found.note(&path, FieldDoubt::Unknown(suggest::closest(name, known)))?;
+                self.found.note(&path, FieldProblem::Unknown(suggest::closest(name, known)))?;
             }
         }
         Ok(at)
@@ -332,7 +332,7 @@ impl Visitor<'_> for UserKey<'_> {
         key.hash(&mut hasher);
         let hash = hasher.finish();
         if self.seen.contains(&hash) {
-            self.found.note(&Path::Field(self.path, key), FieldDoubt::Duplicate)?;
+            self.found.note(&Path::Field(self.path, key), FieldProblem::Duplicate)?;
         } else if self.seen.len() < MOST_KEYS {
             self.seen.push(hash);
         }
@@ -344,8 +344,8 @@ impl Visitor<'_> for UserKey<'_> {
 mod tests {
     use super::*;
 
-    fn warnings_of(fields: &[OddField]) -> Vec<String> {
-        let line = |field: &OddField| match field.position {
+    fn warnings_of(fields: &[UnexpectedField]) -> Vec<String> {
+        let line = |field: &UnexpectedField| match field.position {
             Some((line, _)) => format!("{line}: {field}"),
             None => field.to_string(),
         };
@@ -369,18 +369,19 @@ mod tests {
         let numbered = |lines: [usize; 4]| -> Vec<String> {
             lines.iter().zip(expected).map(|(line, text)| format!("{line}: {text}")).collect()
         };
-        let yaml = odd_fields(Text::Yaml(YAML), Kind::Pod);
+        let yaml = unexpected_fields(Text::Yaml(YAML), Kind::Pod);
         assert_eq!(warnings_of(&yaml), numbered([3, 5, 9, 11]));
         let value: serde_json::Value = kubestep_api::yaml::from_str(YAML).unwrap();
         // A parsed mapping is in alphabetical order.
-        let (mut parsed, mut sorted) = (warnings_of(&odd_fields_of(&value, "Pod")), expected);
+        let (mut parsed, mut sorted) =
+            (warnings_of(&unexpected_fields_of(&value, "Pod")), expected);
         parsed.sort();
         sorted.sort();
         assert_eq!(parsed, sorted);
         let json = "{\"kind\": \"Pod\",\n \"metadata\": {\n\"labells\": {}},\n\"spec\": {\
                     \"nodeSelectors\": {}, \"containers\": [{\"livenessProbe\":\n{\"httpGett\": 1}}],\n\
                     \"quux\": [1, {}]}}";
-        let json = odd_fields(Text::Json(json), Kind::Pod);
+        let json = unexpected_fields(Text::Json(json), Kind::Pod);
         assert_eq!(warnings_of(&json), numbered([3, 4, 5, 6]));
     }
 
@@ -390,16 +391,16 @@ mod tests {
                     \"1\", \"a\": \"2\"}}}";
         let expected =
             ["duplicate field \"spec.hostIPC\"", "duplicate field \"spec.nodeSelector.a\""];
-        let found = odd_fields(Text::Json(text), Kind::Pod);
+        let found = unexpected_fields(Text::Json(text), Kind::Pod);
         assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn custom_resources_and_wrong_types_are_not_judged() {
         let custom = serde_json::json!({"apiVersion": "example.com/v1", "specc": {}});
-        assert!(odd_fields_of(&custom, "Pod").is_empty());
+        assert!(unexpected_fields_of(&custom, "Pod").is_empty());
         for text in ["{\"spec\": [1]}", "{\"spec\": null}", "{\"metadata\": {", "[]", "3"] {
-            assert!(odd_fields(Text::Json(text), Kind::Pod).is_empty(), "{text}");
+            assert!(unexpected_fields(Text::Json(text), Kind::Pod).is_empty(), "{text}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::SourceError;
 use super::piece::{Piece, TextPosition};
-use super::reader::{Reader, cannot_read};
+use super::reader::{TextReader, cannot_read};
 use super::{Progress, STDIN};
 
 /// Deepest nesting of folders.
@@ -139,15 +139,15 @@ fn is_endless(_file: &fs::File) -> bool {
 pub(super) fn open<'p>(
     path: &Path,
     progress: &'p Progress,
-) -> Result<Reader<'p>, Box<SourceError>> {
+) -> Result<TextReader<'p>, Box<SourceError>> {
     let name = path.display().to_string();
     if name == STDIN {
-        return Reader::new(name, std::io::stdin(), progress);
+        return TextReader::new(name, std::io::stdin(), progress);
     }
     let file = fs::File::open(path).map_err(|error| cannot_read(&name, &error))?;
     if is_endless(&file) {
         let message = "is a device, not a file".to_owned();
         return Err(SourceError::of_file(&name, message, "name a file, or - for standard input"));
     }
-    Reader::new(name, file, progress)
+    TextReader::new(name, file, progress)
 }

@@ -13,7 +13,7 @@ pub struct Filter {
     pub pods: Option<Selector>,
     /// The objects that are not read, by kind and name.
     pub exclude: Vec<Exclude>,
-    /// Whether a field that Kubernetes does not know, or that stands twice, is an error; else it is
+    /// Whether a field that Kubernetes does not know, or that occurs twice, is an error; else it is
     /// a warning.
     pub strict: bool,
 }

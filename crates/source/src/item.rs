@@ -1,6 +1,6 @@
 //! The text of one object within a file, and its decoding.
 
-use super::fields::OddField;
+use super::fields::UnexpectedField;
 use super::{LIMITS, api_versions, auxiliary, fields};
 use kubestep_api::decode::{
     DecodeError, Decoded, Text, api_version, decode, decode_in, from_value, has_versions,
@@ -96,9 +96,8 @@ pub(super) enum ItemText<'a> {
 /// The result of decoding an item.
 #[derive(Debug)]
 pub(super) enum DecodedItem {
-    /// An object, and its fields that are probably not meant, each with its line and column in the
-    /// file.
-    Object(Object, Vec<((usize, usize), OddField)>),
+    /// An object, and its unexpected fields, each with its line and column in the file.
+    Object(Object, Vec<((usize, usize), UnexpectedField)>),
     /// The same, of a kind that not every version of Kubernetes serves in this API version.
     InVersion(Box<DecodedItem>, Symbol),
     /// An object of an alpha API whose shape is not known, with what is wrong.
@@ -214,9 +213,10 @@ impl SourceItem<'_> {
     pub fn outcome(&self, decoded: Decoded, is_checked: bool) -> DecodedItem {
         match decoded {
             Decoded::Object(object) => {
-                let odd = if is_checked { self.odd_fields(object.kind()) } else { Vec::new() };
+                let unexpected =
+                    if is_checked { self.unexpected_fields(object.kind()) } else { Vec::new() };
                 let version = self.api_version(object.kind());
-                let outcome = DecodedItem::Object(object, odd);
+                let outcome = DecodedItem::Object(object, unexpected);
                 match version {
                     Some(version) => DecodedItem::InVersion(Box::new(outcome), version),
                     None => outcome,
@@ -241,18 +241,17 @@ impl SourceItem<'_> {
         }
     }
 
-    /// The fields that are probably not meant.
-    fn odd_fields(&self, kind: Kind) -> Vec<((usize, usize), OddField)> {
+    fn unexpected_fields(&self, kind: Kind) -> Vec<((usize, usize), UnexpectedField)> {
         if matches!(kind, Kind::Custom(_)) {
             return Vec::new(); // only kinds of Kubernetes have shapes
         }
         let found = match &self.content {
-            ItemText::Json { text, .. } => fields::odd_fields(Text::Json(text), kind),
-            ItemText::Yaml { text, indent: 0 } => fields::odd_fields(Text::Yaml(text), kind),
+            ItemText::Json { text, .. } => fields::unexpected_fields(Text::Json(text), kind),
+            ItemText::Yaml { text, indent: 0 } => fields::unexpected_fields(Text::Yaml(text), kind),
             ItemText::Yaml { text, indent } => {
-                fields::odd_fields(Text::Yaml(&dedent(text, *indent)), kind)
+                fields::unexpected_fields(Text::Yaml(&dedent(text, *indent)), kind)
             }
-            ItemText::Value(value) => fields::odd_fields_of(value, kind.as_str()),
+            ItemText::Value(value) => fields::unexpected_fields_of(value, kind.as_str()),
         };
         found.into_iter().map(|field| (self.place(field.position), field)).collect()
     }

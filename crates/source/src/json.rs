@@ -18,7 +18,7 @@ pub(super) fn looks_like(text: &str) -> bool {
 pub(super) fn split<'a>(piece: Piece<'a>) -> Result<Vec<SourceItem<'a>>, Box<SourceError>> {
     let mut items = Vec::new();
     let (mut at, mut number) = (0, 1);
-    let mut counter = Counter::new(piece);
+    let mut counter = LineCounter::new(piece);
     while let Some((parts, length)) =
         first_document(&piece.text[at..]).map_err(|error| piece.syntax_error(number, at, &error))?
     {
@@ -44,15 +44,15 @@ pub(super) fn first_document(text: &str) -> serde_json::Result<Option<(ObjectTex
 }
 
 /// Counts lines through the text; positions have to be requested in ascending order.
-pub(super) struct Counter<'a> {
+pub(super) struct LineCounter<'a> {
     piece: Piece<'a>,
     at: usize,
     place: TextPosition,
 }
 
-impl<'a> Counter<'a> {
-    pub fn new(piece: Piece<'a>) -> Counter<'a> {
-        Counter { piece, at: 0, place: piece.start }
+impl<'a> LineCounter<'a> {
+    pub fn new(piece: Piece<'a>) -> LineCounter<'a> {
+        LineCounter { piece, at: 0, place: piece.start }
     }
 
     /// A part of the text as an item.

@@ -45,7 +45,7 @@ pub use auxiliary::Auxiliary;
 pub use captured::{Captured, MissingKind};
 pub use check::{NOTHING_PENDING, NOTHING_READ};
 pub use error::{FileError, SourceError};
-pub use fields::{FieldDoubt, OddField};
+pub use fields::{FieldProblem, UnexpectedField};
 pub use files::{Unreadable, below};
 pub use filter::{Exclude, ExcludeError, Filter};
 pub use foreign::Foreign;
@@ -59,7 +59,7 @@ use item::{DecodedItem, SourceItem};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Object, ObjectKey, Time, admission};
 use piece::Piece;
-use reader::Reader;
+use reader::TextReader;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
@@ -132,24 +132,24 @@ pub struct ReadInput {
     pub recording: Option<Recording>,
     /// When a live cluster was listed, if the input is one that is followed.
     pub listed_at: Option<Time>,
-    /// Fields of objects that Kubernetes does not know, or that stand twice. An API server drops
+    /// Fields of objects that Kubernetes does not know, or that occur twice. An API server drops
     /// them, so there are none where objects come from one.
-    pub odd_fields: Vec<OddFieldAt>,
+    pub unexpected_fields: Vec<UnexpectedFieldAt>,
     /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// A field that is probably not meant.
+/// A field that is probably a mistake.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OddFieldAt {
+pub struct UnexpectedFieldAt {
     /// The object that has the field.
     pub object: ObjectKey,
     /// Where the field stands: the line is its own.
     pub origin: ObjectOrigin,
     /// The column in that line, from 1; 0 where unknown.
     pub column: usize,
-    /// What is odd about the field.
-    pub field: OddField,
+    /// The field, and why it is unexpected.
+    pub field: UnexpectedField,
 }
 
 /// How much text is in memory at once, and how long an object may be.
@@ -197,7 +197,7 @@ fn read_bytes(
 ) -> Result<ReadInput, Box<SourceError>> {
     let progress = Progress::default();
     let mut reading = Reading::new(filter, &progress, limits);
-    reading.file(Reader::new(name.into(), bytes, &progress)?)?;
+    reading.file(TextReader::new(name.into(), bytes, &progress)?)?;
     reading.finish()
 }
 
@@ -216,7 +216,7 @@ impl<'a> Reading<'a> {
         Reading { input: ReadInput::default(), filter, progress, limits, files: Vec::new() }
     }
 
-    fn file(&mut self, mut reader: Reader<'_>) -> Result<(), Box<SourceError>> {
+    fn file(&mut self, mut reader: TextReader<'_>) -> Result<(), Box<SourceError>> {
         let mut text = String::new();
         let mut more = true;
         while more && text.len() < recording::needed() {
@@ -250,7 +250,7 @@ impl<'a> Reading<'a> {
         self.whole(FileText { name: reader.name, text })
     }
 
-    fn recording(&mut self, reader: Reader<'_>, text: String) -> Result<(), Box<SourceError>> {
+    fn recording(&mut self, reader: TextReader<'_>, text: String) -> Result<(), Box<SourceError>> {
         let name = reader.name.clone();
         let recording::ReadRecording { objects, auxiliary, recording, warnings } =
             recording::read(reader, text, self.limits)?;
@@ -408,7 +408,7 @@ fn split(file: &FileText) -> Result<Vec<SourceItem<'_>>, Box<SourceError>> {
 }
 
 /// Decodes side by side; the first error in the order of appearance counts. The first
-/// `checked` are searched for fields that are probably not meant.
+/// `checked` are searched for fields that are probably mistakes.
 fn decode(
     piece: &Piece<'_>,
     items: &[SourceItem<'_>],
@@ -434,17 +434,17 @@ fn add(counter: &AtomicU64, count: usize) {
 
 fn take(input: &mut ReadInput, filter: &Filter, origin: ObjectOrigin, outcome: DecodedItem) {
     match outcome {
-        DecodedItem::Object(mut object, odd) => {
+        DecodedItem::Object(mut object, unexpected) => {
             admission::identify(&mut object);
             if filter.takes(&object) {
                 let object_key = object.key();
-                let at = |((line, column), field)| OddFieldAt {
+                let at = |((line, column), field)| UnexpectedFieldAt {
                     object: object_key,
                     origin: ObjectOrigin { line: line as u32, ..origin },
                     column,
                     field,
                 };
-                input.odd_fields.extend(odd.into_iter().map(at));
+                input.unexpected_fields.extend(unexpected.into_iter().map(at));
                 input.objects.push(Loaded { object, origin });
             } else {
                 input.filtered += 1;
@@ -481,7 +481,7 @@ fn take(input: &mut ReadInput, filter: &Filter, origin: ObjectOrigin, outcome: D
 
 fn left_out(origin: ObjectOrigin, error: &DecodeError) -> String {
     let version = error.api_version;
-    format!("{origin}: left out, because its shape in {version} is not known: {error}")
+    format!("{origin}: skipped: unknown schema in {version}: {error}")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::STDIN;
 use super::error::SourceError;
-use super::fields::{OddField, odd_fields_of};
+use super::fields::{UnexpectedField, unexpected_fields_of};
 use super::piece::{Piece, TextPosition};
 use kubestep_api::decode::{json_error, yaml_error};
 use kubestep_api::yaml;
@@ -25,8 +25,8 @@ pub struct Manifest {
 
 impl Manifest {
     /// The fields that Kubernetes does not know.
-    pub fn odd_fields(&self) -> Vec<OddField> {
-        odd_fields_of(&self.value, self.value["kind"].as_str().unwrap_or_default())
+    pub fn unexpected_fields(&self) -> Vec<UnexpectedField> {
+        unexpected_fields_of(&self.value, self.value["kind"].as_str().unwrap_or_default())
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
-        let told = |text: &str| documents("f.yaml", text).unwrap_err().to_string();
-        assert!(told("kind: Pod\n---\na: b\n").contains("document 2 has no kind"));
-        assert!(told("kind: [\n").contains("f.yaml"), "{}", told("kind: [\n"));
-        assert!(told("{\"kind\" 1}").contains("f.yaml:1:9"), "{}", told("{\"kind\" 1}"));
+        let error = |text: &str| documents("f.yaml", text).unwrap_err().to_string();
+        assert!(error("kind: Pod\n---\na: b\n").contains("document 2 has no kind"));
+        assert!(error("kind: [\n").contains("f.yaml"), "{}", error("kind: [\n"));
+        assert!(error("{\"kind\" 1}").contains("f.yaml:1:9"), "{}", error("{\"kind\" 1}"));
     }
 }

@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(progress.to_string(), "1.20 GB of 4.82 GB read, 40,312 objects");
         assert_eq!(progress.part(), Some(0.25));
         progress.is_read.store(true, Ordering::Relaxed);
-        let told = "40,312 objects read, building the cluster";
-        assert_eq!(progress.to_string(), told);
+        let expected = "40,312 objects read, building the cluster";
+        assert_eq!(progress.to_string(), expected);
         assert_eq!(["0", "999", "1,000", "1,234,567"], [0, 999, 1_000, 1_234_567].map(thousands));
     }
 }

@@ -11,7 +11,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 const BLOCK: usize = 1 << 20;
 
 /// A file that is being read.
-pub(super) struct Reader<'p> {
+pub(super) struct TextReader<'p> {
     /// The path as it was named.
     pub name: String,
     input: Box<dyn Read + 'p>,
@@ -27,18 +27,28 @@ pub(super) struct Reader<'p> {
     may_be_cut: bool,
 }
 
-impl<'p> Reader<'p> {
+impl<'p> TextReader<'p> {
     /// Opens the file of that name.
     pub fn new(
         name: String,
         input: impl Read + 'p,
         progress: &'p Progress,
-    ) -> Result<Reader<'p>, Box<SourceError>> {
+    ) -> Result<TextReader<'p>, Box<SourceError>> {
         let counted = CountingReader { input, progress };
         let (input, is_packed) = unpack::open(&name, counted, progress.limits().1)?;
         let (block, may_be_cut) = (vec![0; BLOCK], false);
         let (partial, offset, lines) = (0, 0, 0);
-        Ok(Reader { name, input, is_packed, progress, block, partial, offset, lines, may_be_cut })
+        Ok(TextReader {
+            name,
+            input,
+            is_packed,
+            progress,
+            block,
+            partial,
+            offset,
+            lines,
+            may_be_cut,
+        })
     }
 
     /// Accepts a truncated file from now on: it is read up to its end, be it within gzip's data or

@@ -1,7 +1,7 @@
 //! The fields that Kubernetes knows, kind by kind: read off the types of `k8s-openapi`, which are
 //! generated from upstream's OpenAPI document.
 //!
-//! A type tells its fields to the deserializer that it is given. [`ShapeProbe`] is one that reads
+//! A type passes its fields to its deserializer. [`ShapeProbe`] is one that reads
 //! nothing: it notes the fields, and gives each one value, so that their types do the same.
 
 use std::sync::OnceLock;

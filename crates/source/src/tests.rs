@@ -562,7 +562,7 @@ fn an_unknown_shape_of_an_alpha_api_leaves_the_object_out() {
     assert_eq!(summary(&input).len(), 2);
     let [warning] = input.warnings.as_slice() else { panic!("{:?}", input.warnings) };
     assert!(
-        warning.starts_with("in.yaml:14 (document 3): left out, because its shape in scheduling"),
+        warning.starts_with("in.yaml:14 (document 3): skipped: unknown schema in scheduling"),
         "{warning}"
     );
     assert!(warning.contains("PodGroup g: spec.disruptionMode: "), "{warning}");

@@ -274,26 +274,30 @@ fn parse_whole<'a>(
 type ObjectValues = Vec<(serde_json::Value, Expected)>;
 
 fn take_apart(value: serde_json::Value) -> Result<ObjectValues, &'static str> {
+    match value {
+        serde_json::Value::Null => Ok(ObjectValues::new()),
+        serde_json::Value::Array(_) => Ok(each(value, Expected::Anything)),
+        serde_json::Value::Object(fields) => Ok(objects_in(fields)),
+        _ => Err("is not a Kubernetes object or a list of objects"),
+    }
+}
+
+/// The objects of a document: itself, the items of a list, or those of an export's fields.
+fn objects_in(mut fields: serde_json::Map<String, serde_json::Value>) -> ObjectValues {
     use serde_json::Value;
-    let mut fields = match value {
-        Value::Null => return Ok(ObjectValues::new()),
-        Value::Array(_) => return Ok(each(value, Expected::Anything)),
-        Value::Object(fields) => fields,
-        _ => return Err("is not a Kubernetes object or a list of objects"),
-    };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let has_items = fields.get("items").is_some_and(Value::is_array);
     let is_export = fields.keys().any(|field| Expected::of_simulator_field(field).is_some());
     match Envelope::of(text("apiVersion"), text("kind"), has_items, is_export) {
-        Envelope::Single => Ok(vec![(Value::Object(fields), Expected::Anything)]),
+        Envelope::Single => vec![(Value::Object(fields), Expected::Anything)],
         Envelope::List(expected) => {
-            Ok(fields.remove("items").map(|items| each(items, expected)).unwrap_or_default())
+            fields.remove("items").map(|items| each(items, expected)).unwrap_or_default()
         }
         Envelope::Export => {
             let parts = |(field, value): (String, Value)| {
                 Some(each(value, Expected::of_simulator_field(&field)?))
             };
-            Ok(fields.into_iter().filter_map(parts).flatten().collect())
+            fields.into_iter().filter_map(parts).flatten().collect()
         }
     }
 }

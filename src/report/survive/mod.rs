@@ -11,7 +11,7 @@ use crate::report::outcome::{self, Pending};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
-use kubestep_cluster::disruption::{Departure, NO_CONTROLLER};
+use kubestep_cluster::disruption::{NO_CONTROLLER, RemovedPod};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
@@ -60,7 +60,7 @@ pub struct UnplacedPod {
     pub pending: Pending,
     /// The pod that it replaces, with its node and why it left; `None` if the pod itself was
     /// created by nobody that is known.
-    pub replaces: Option<Departure>,
+    pub replaces: Option<RemovedPod>,
 }
 
 impl LostDomain {
@@ -75,7 +75,7 @@ impl LostDomain {
     ) -> LostDomain {
         let mut disruption = DisruptionReport::new(session).unwrap_or_default();
         if let Some(earlier) = start.disruptions() {
-            disruption.left.drain(..earlier.departures().len());
+            disruption.left.drain(..earlier.removed().len());
             let violations = earlier.violations();
             disruption.violations.retain(|violation| !violations.contains(violation));
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{RejectedInput, UpgradeReport};
 use crate::report::diff::{end, of};
 use crate::report::versions;
-use kubestep_config::versions::Change;
+use kubestep_config::versions::VersionChange;
 use kubestep_debug::upgrade::{CausingChanges, OutcomeDifference, PodEffect, Upgrade};
 
 /// The JSON of `upgrade`, after `schema/upgrade.v1.json`.
@@ -53,14 +53,14 @@ fn group(cause: &CausingChanges, pods: &[&OutcomeDifference]) -> Value {
     })
 }
 
-fn change(change: Change) -> Value {
+fn change(change: VersionChange) -> Value {
     match change {
-        Change::Switch(switch) => {
+        VersionChange::Switch(switch) => {
             let mut value = versions::switch(switch);
             value["kind"] = "change".into();
             value
         }
-        Change::Gate(gate) => {
+        VersionChange::Gate(gate) => {
             json!({"kind": "featureGate", "name": gate.name(), "about": gate.effect()})
         }
     }

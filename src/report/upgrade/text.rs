@@ -8,7 +8,7 @@ use super::UpgradeReport;
 use crate::report::lines_shown;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
-use kubestep_config::versions::{Change, Switch};
+use kubestep_config::versions::{Switch, VersionChange};
 use kubestep_debug::diff::{self, Difference, Pair};
 use kubestep_debug::upgrade::{Aspect, CausingChanges, OutcomeDifference, PodEffect, Upgrade};
 
@@ -198,14 +198,14 @@ pub fn describe_cause(cause: &CausingChanges) -> String {
 }
 
 /// The change with what it belongs to and since when.
-fn titled(change: Change, gates: Pair<FeatureGates>) -> String {
+fn titled(change: VersionChange, gates: Pair<FeatureGates>) -> String {
     match change {
-        Change::Switch(switch) => {
+        VersionChange::Switch(switch) => {
             let requests = switch.pull_requests().iter();
             let requests: String = requests.map(|number| format!(", #{number}")).collect();
             format!("{switch} ({}, {}{requests})", switch.part(), switch.since())
         }
-        Change::Gate(gate) => {
+        VersionChange::Gate(gate) => {
             let state = |gates: FeatureGates| if gates.enabled(gate) { "on" } else { "off" };
             format!("{gate} (feature gate, {} → {})", state(gates.a), state(gates.b))
         }

@@ -144,7 +144,7 @@ fn place(scheduler: &Scheduler, key: NamespacedName, pod: &Pod) -> PodPlace {
         return PodPlace::Waiting(waiting.node());
     }
     match scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
-        true => PodPlace::Queue(scheduler.queue().place_of(key)),
+        true => PodPlace::Queue(scheduler.queue().queue_of(key)),
         false => PodPlace::Unserved,
     }
 }

@@ -73,12 +73,12 @@ impl Embedded {
             let pod = objects.pod(NamespacedName::new(namespace, name));
             pod.is_some_and(|pod| pod.metadata.uid == uid)
         };
-        let (mut gone, mut freed) = (Vec::new(), Vec::new());
+        let (mut deleted, mut freed) = (Vec::new(), Vec::new());
         for claim in objects.resource_claims.values() {
             let namespace = claim.metadata.namespace;
             let mut owners = claim.metadata.owner_references.iter();
             if owners.any(|it| it.kind == "Pod" && !exists(namespace, it.name, it.uid)) {
-                gone.push(NamespacedName::new(namespace, claim.metadata.name));
+                deleted.push(NamespacedName::new(namespace, claim.metadata.name));
                 continue;
             }
             let users = &claim.status.reserved_for;
@@ -98,7 +98,7 @@ impl Embedded {
             }
             self.work(|world| world.update(claim.into()));
         }
-        for key in gone {
+        for key in deleted {
             self.work(|world| world.delete(Kind::ResourceClaim, key));
         }
     }

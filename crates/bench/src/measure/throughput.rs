@@ -1,7 +1,9 @@
 //! Pods scheduled in a second, sampled as upstream's collector does.
 
+use crate::SECOND;
+
 /// Upstream's interval between two samples, in nanoseconds.
-const SECOND: u64 = 1_000_000_000;
+const INTERVAL: u64 = SECOND;
 /// Samples that a measurement should have at least, for percentiles.
 const SAMPLES: u64 = 20;
 
@@ -24,9 +26,9 @@ impl Throughput {
     /// without a scheduled pod counts as part of the next.
     pub fn new(begin: u64, end: u64, scheduled: &[u64]) -> Throughput {
         let (Some(first), Some(last)) = (scheduled.first(), scheduled.last()) else {
-            return Throughput { samples: Vec::new(), interval: SECOND };
+            return Throughput { samples: Vec::new(), interval: INTERVAL };
         };
-        let mut interval = SECOND;
+        let mut interval = INTERVAL;
         while interval > 1 && (last - first) / interval < SAMPLES {
             interval /= 10;
         }
@@ -89,7 +91,7 @@ mod tests {
         let all: Vec<u64> = (20..420).map(|tenth| tenth * SECOND / 10 + 1).collect();
         let some: Vec<u64> = all.into_iter().filter(|at| at / SECOND != 29).collect();
         let measured = Throughput::new(0, 43 * SECOND, &some);
-        assert_eq!(measured.interval, SECOND);
+        assert_eq!(measured.interval, INTERVAL);
         // The first is left out; the two seconds with 10 pods count as two with 5.
         assert_eq!(measured.count(), 39);
         assert_eq!(measured.percentile(1), Some(5.0));

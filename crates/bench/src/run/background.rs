@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{SECOND, WorkloadRun};
+use super::WorkloadRun;
 use crate::BenchError;
+use crate::SECOND;
 use crate::manifest::NewObject;
 use crate::suite::operation::{Churn, ChurnMode, DeletePods};
 use crate::target::PodFilter;
@@ -17,10 +18,10 @@ pub(super) struct Task {
     due: u64,
     /// Nanoseconds between two bits.
     interval: u64,
-    work: Work,
+    work: TaskWork,
 }
 
-enum Work {
+enum TaskWork {
     /// Creates each of the objects, until that was done often enough.
     Create { objects: Vec<NewObject>, left: Option<usize> },
     /// Creates and deletes by turns, in the places of a ring.
@@ -53,13 +54,13 @@ impl WorkloadRun<'_> {
         done.map(|()| next)
     }
 
-    fn bit(&mut self, work: &mut Work) -> Result<(), BenchError> {
+    fn bit(&mut self, work: &mut TaskWork) -> Result<(), BenchError> {
         match work {
-            Work::Create { objects, left } => {
+            TaskWork::Create { objects, left } => {
                 self.target.create(objects.clone())?;
                 *left = left.map(|left| left - 1);
             }
-            Work::Recreate { rings, at } => {
+            TaskWork::Recreate { rings, at } => {
                 for CopyRing { object, names } in rings {
                     let place = *at % names.len();
                     names[place] = match names[place].take() {
@@ -72,7 +73,7 @@ impl WorkloadRun<'_> {
                 }
                 *at += 1;
             }
-            Work::Delete { namespace, pods } => {
+            TaskWork::Delete { namespace, pods } => {
                 let next: Vec<String> = pods.pop_front().into_iter().collect();
                 self.target.delete_pods(namespace, &next, false)?;
             }
@@ -91,9 +92,9 @@ impl WorkloadRun<'_> {
         let work = match churn.mode {
             Some(ChurnMode::Recreate) => {
                 let ring = |object| CopyRing { object, names: vec![None; churn.number.max(1)] };
-                Work::Recreate { rings: objects.into_iter().map(ring).collect(), at: 0 }
+                TaskWork::Recreate { rings: objects.into_iter().map(ring).collect(), at: 0 }
             }
-            _ => Work::Create { objects, left: (churn.number > 0).then_some(churn.number) },
+            _ => TaskWork::Create { objects, left: (churn.number > 0).then_some(churn.number) },
         };
         let millis = match churn.interval_milliseconds {
             0 => CHURN_MILLIS,
@@ -112,7 +113,7 @@ impl WorkloadRun<'_> {
         let interval = SECOND / u64::from(delete.delete_pods_per_second);
         let end = self.target.now() + interval * pods.len() as u64;
         let namespace = delete.namespace.clone();
-        self.begin_task(interval, Work::Delete { namespace, pods: pods.into() });
+        self.begin_task(interval, TaskWork::Delete { namespace, pods: pods.into() });
         if delete.skip_wait_to_completion {
             return Ok(());
         }
@@ -121,17 +122,17 @@ impl WorkloadRun<'_> {
     }
 
     /// Begins a task, which does its first bit after one interval.
-    fn begin_task(&mut self, interval: u64, work: Work) {
+    fn begin_task(&mut self, interval: u64, work: TaskWork) {
         self.tasks.push(Task { due: self.target.now() + interval, interval, work });
     }
 }
 
-impl Work {
+impl TaskWork {
     fn is_over(&self) -> bool {
         match self {
-            Work::Create { left, .. } => *left == Some(0),
-            Work::Recreate { .. } => false,
-            Work::Delete { pods, .. } => pods.is_empty(),
+            TaskWork::Create { left, .. } => *left == Some(0),
+            TaskWork::Recreate { .. } => false,
+            TaskWork::Delete { pods, .. } => pods.is_empty(),
         }
     }
 }

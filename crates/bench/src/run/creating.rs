@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{SECOND, WorkloadRun};
+use super::WorkloadRun;
 use crate::BenchError;
+use crate::SECOND;
 use crate::manifest::{NewObject, of_kind};
 use crate::suite::operation::{
     CreateAny, CreateNamespaces, CreateResourceClaims, CreateResourceDriver, UpdateAny,

@@ -12,15 +12,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::BenchError;
+use crate::SECOND;
 use crate::manifest::{self, ReadFile, Templates};
 use crate::measure::Figures;
 use crate::suite::operation::{self, StartCollectingMetrics};
 use crate::suite::{Operation, TestCase, Workload};
 use crate::target::{BenchTarget, PodFilter};
 use background::Task;
-
-/// Nanoseconds in a second.
-const SECOND: u64 = 1_000_000_000;
 
 /// The result of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::WorkloadRun;
 use crate::BenchError;
 use crate::manifest::{NewObject, base_pod, of_kind};
-use crate::suite::operation::{self, CreatePods, Stage};
+use crate::suite::operation::{self, CreatePods, StageRequirement};
 use crate::target::PodFilter;
 
 impl WorkloadRun<'_> {
@@ -25,7 +25,7 @@ impl WorkloadRun<'_> {
             self.create_batch(&namespace, wanted)?;
             match wanted.skip_wait_to_completion {
                 true => *self.namespaces.entry(namespace).or_default() += wanted.count,
-                false => self.wait(&all, wanted.count, Stage::Scheduled)?,
+                false => self.wait(&all, wanted.count, StageRequirement::Scheduled)?,
             }
         }
         if wanted.collect_metrics { self.stop() } else { Ok(()) }

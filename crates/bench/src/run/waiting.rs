@@ -1,8 +1,9 @@
 //! Waiting: the scheduler works and background tasks go on, until something is reached.
 
-use super::{SECOND, WorkloadRun};
+use super::WorkloadRun;
 use crate::BenchError;
-use crate::suite::operation::{Barrier, Stage};
+use crate::SECOND;
+use crate::suite::operation::{Barrier, StageRequirement};
 use crate::target::PodFilter;
 
 /// How long pods are waited for, as upstream.
@@ -37,7 +38,7 @@ impl WorkloadRun<'_> {
             let pods = PodFilter::new(namespace, &barrier.label_selector);
             self.wait(&pods, wanted, barrier.stage_requirement)?;
         }
-        if barrier.stage_requirement == Stage::Scheduled {
+        if barrier.stage_requirement == StageRequirement::Scheduled {
             // Nothing is left to be waited for in these.
             self.namespaces.iter_mut().for_each(|(namespace, wanted)| {
                 if namespaces.contains(namespace) {
@@ -53,20 +54,21 @@ impl WorkloadRun<'_> {
         &mut self,
         pods: &PodFilter,
         wanted: usize,
-        stage: Stage,
+        stage: StageRequirement,
     ) -> Result<(), BenchError> {
         let deadline = self.target.now() + PATIENCE;
         loop {
             let counts = self.target.count(pods)?;
             let reached = match stage {
-                Stage::Scheduled => counts.scheduled,
-                Stage::Attempted => counts.scheduled + counts.attempted,
+                StageRequirement::Scheduled => counts.scheduled,
+                StageRequirement::Attempted => counts.scheduled + counts.attempted,
             };
             if reached >= wanted {
                 return Ok(());
             }
             if self.target.now() >= deadline {
-                let stage = if stage == Stage::Scheduled { "scheduled" } else { "attempted" };
+                let stage =
+                    if stage == StageRequirement::Scheduled { "scheduled" } else { "attempted" };
                 let pending = counts.pending.map(|pod| format!("; {pod}")).unwrap_or_default();
                 return Err(format!(
                     "{reached} of {wanted} pods in namespace {} are {stage} after {} s{pending}",

@@ -65,7 +65,7 @@ operations! {
         /// Only pods with these labels.
         label_selector: BTreeMap<String, String>,
         /// What is waited for.
-        stage_requirement: Stage,
+        stage_requirement: StageRequirement,
     }
     /// Creates and deletes objects at intervals, while other operations run.
     "churn" Churn {
@@ -225,7 +225,7 @@ operations! {
 
 /// What a barrier waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum Stage {
+pub enum StageRequirement {
     /// The pods have a node.
     #[default]
     Scheduled,

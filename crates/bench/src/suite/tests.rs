@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::operation::{OPCODES, Stage};
+use super::operation::{OPCODES, StageRequirement};
 use super::*;
 
 const BASIC: &str = "
@@ -58,7 +58,7 @@ fn a_test_case_is_read_and_its_parameters_are_inserted() {
     let Operation::CreatePods(second) = &operations[2] else { panic!("{operations:?}") };
     assert_eq!((second.count, second.namespace.as_deref()), (10, Some("set-1")));
     let Operation::Barrier(barrier) = &operations[3] else { panic!("{operations:?}") };
-    assert_eq!(barrier.stage_requirement, Stage::Attempted);
+    assert_eq!(barrier.stage_requirement, StageRequirement::Attempted);
     let Operation::CreatePods(last) = &operations[4] else { panic!("{operations:?}") };
     assert!(last.steady_state && last.duration == "10s");
     assert_eq!(small.params.unused(), ["more"]);

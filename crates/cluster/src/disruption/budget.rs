@@ -1,7 +1,7 @@
 //! The disruption controller: how many pods of each disruption budget may be evicted.
 //!
 //! Whether a pod is ready is not read from clusters. The status that a budget has in the input
-//! tells how many of its pods are not healthy; that number stays, and a pod that leaves or comes
+//! says how many of its pods are not healthy; that number stays, and a pod that leaves or comes
 //! counts as healthy.
 //!
 //! Upstream: `trySync` and `getExpectedPodCount` in `pkg/controller/disruption/disruption.go`.

@@ -1,6 +1,6 @@
 //! Drains, as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does them: all nodes are
 //! cordoned, then one after another is emptied through the Eviction API. The pods of a node are
-//! evicted at once; an eviction that a disruption budget refuses is tried again after 5 seconds.
+//! evicted at once; an eviction that a disruption budget rejects is retried after 5 seconds.
 //!
 //! Upstream: `evictPods` in `staging/src/k8s.io/kubectl/pkg/drain/drain.go`, `filters.go` beside it,
 //! and `pkg/registry/core/pod/storage/eviction.go`.
@@ -10,16 +10,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::replace::{is_daemon, is_mirror};
-use super::{DepartureCause, SkippedPod, key_of, runs};
+use super::{RemovalCause, SkippedPod, key_of, runs};
 use crate::World;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Pod, Taint, TaintEffect, Time};
+use kubestep_api::{Duration, Pod, Taint, TaintEffect, Time};
 use kubestep_framework::pod::NamespacedName;
 
-/// How long kubectl waits before it tries a refused eviction again, in microseconds.
-const RETRY: i64 = 5_000_000;
+/// How long kubectl waits before it retries a rejected eviction.
+const RETRY: Duration = Duration::from_secs(5);
 /// The taint of cordoned nodes.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
@@ -30,7 +30,7 @@ pub(super) struct Drain {
     /// Nodes whose turn has not come, each with the pods that it had when it was cordoned.
     later: VecDeque<(Symbol, Vec<NamespacedName>)>,
     open: Vec<Blocked>,
-    /// How often the evictions of a pod were refused.
+    /// How often the evictions of a pod were rejected.
     rejections: BTreeMap<NamespacedName, u32>,
 }
 
@@ -50,7 +50,7 @@ pub struct Blocked {
     pub pod: NamespacedName,
     /// Name of its node.
     pub node: Symbol,
-    /// How often the eviction was refused.
+    /// How often the eviction was rejected.
     pub rejections: u32,
     /// Why, the last time; `None` if it was not tried yet.
     pub rejection: Option<EvictionRejection>,
@@ -59,7 +59,7 @@ pub struct Blocked {
     uid: Symbol,
 }
 
-/// Why the Eviction API refuses.
+/// Why the Eviction API rejects an eviction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EvictionRejection {
     /// The budget allows no disruption now.
@@ -202,7 +202,7 @@ impl World {
                 () => None,
             };
             match why {
-                Some(why) => disruptions.kept.push(SkippedPod { pod: key, node, why }),
+                Some(why) => disruptions.skipped.push(SkippedPod { pod: key, node, why }),
                 None => disruptions.drain.open.push(Blocked {
                     pod: key,
                     node,
@@ -230,7 +230,7 @@ impl World {
                 blocked.rejections += 1;
                 drain.rejections.insert(blocked.pod, blocked.rejections);
                 let retries = matches!(rejection, EvictionRejection::Budget { .. });
-                blocked.due = retries.then(|| Time(now.0 + RETRY));
+                blocked.due = retries.then(|| now + RETRY);
                 blocked.rejection = Some(rejection);
                 drain.open[at] = blocked;
             }
@@ -255,12 +255,12 @@ impl Drain {
 }
 
 impl ApiServer {
-    /// What the Eviction API does. A pod that is gone already counts as evicted.
+    /// What the Eviction API does. A pod that was deleted already counts as evicted.
     fn evict_pod(&mut self, blocked: &Blocked) -> Result<(), EvictionRejection> {
         let pod = self.objects.pod(blocked.pod).filter(|pod| pod.metadata.uid == blocked.uid);
         let Some(pod) = pod.cloned() else { return Ok(()) };
         self.check_budget(&pod)?;
-        self.depart(blocked.pod, DepartureCause::Drained);
+        self.remove_from_node(blocked.pod, RemovalCause::Drained);
         Ok(())
     }
 

@@ -38,28 +38,28 @@ pub use replace::NO_CONTROLLER;
 /// Everything about the disruptions of a cluster so far.
 #[derive(Clone, Default, Debug)]
 pub struct Disruptions {
-    departures: Vec<Departure>,
-    kept: Vec<SkippedPod>,
+    removed: Vec<RemovedPod>,
+    skipped: Vec<SkippedPod>,
     lost_nodes: Vec<Symbol>,
     drain: Drain,
     budgets: Budgets,
-    /// Pods that left, and that no controller has reacted to: positions in `departures`.
+    /// Pods that left, and that no controller has reacted to: positions in `removed`.
     unanswered: Vec<(usize, Arc<Pod>)>,
     pub(crate) rollouts: Vec<Rollout>,
 }
 
 /// A pod that left its node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Departure {
+pub struct RemovedPod {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node it was on.
     pub node: Symbol,
     /// Whether it was evicted, lost or preempted.
-    pub cause: DepartureCause,
+    pub cause: RemovalCause,
     /// The virtual time at which it left.
     pub at: Time,
-    /// How often its eviction was refused before.
+    /// How often its eviction was rejected before.
     pub rejections: u32,
     /// The pod that its controller creates instead.
     pub replacement: Replacement,
@@ -67,7 +67,7 @@ pub struct Departure {
 
 /// Why a pod left its node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DepartureCause {
+pub enum RemovalCause {
     /// A drain evicted it.
     Drained,
     /// Its node was lost.
@@ -76,22 +76,22 @@ pub enum DepartureCause {
     Preempted,
 }
 
-impl DepartureCause {
+impl RemovalCause {
     /// As in JSON: `drained`, `lost`, …
     pub fn name(self) -> &'static str {
         match self {
-            DepartureCause::Drained => "drained",
-            DepartureCause::Lost => "lost",
-            DepartureCause::Preempted => "preempted",
+            RemovalCause::Drained => "drained",
+            RemovalCause::Lost => "lost",
+            RemovalCause::Preempted => "preempted",
         }
     }
 
     /// One word for texts and JSON: `evicted`, `lost`, `preempted`.
     pub fn as_str(self) -> &'static str {
         match self {
-            DepartureCause::Drained => "evicted",
-            DepartureCause::Lost => "lost",
-            DepartureCause::Preempted => "preempted",
+            RemovalCause::Drained => "evicted",
+            RemovalCause::Lost => "lost",
+            RemovalCause::Preempted => "preempted",
         }
     }
 }
@@ -120,13 +120,13 @@ pub struct SkippedPod {
 
 impl Disruptions {
     /// The pods that left their nodes, in order.
-    pub fn departures(&self) -> &[Departure] {
-        &self.departures
+    pub fn removed(&self) -> &[RemovedPod] {
+        &self.removed
     }
 
     /// The pods that drains leave on their nodes.
-    pub fn kept(&self) -> &[SkippedPod] {
-        &self.kept
+    pub fn skipped(&self) -> &[SkippedPod] {
+        &self.skipped
     }
 
     /// The lost nodes, in order.
@@ -157,7 +157,7 @@ impl Disruptions {
     /// How much has happened; a larger number means progress.
     pub fn progress(&self, now: Time) -> usize {
         let rollouts = self.rollouts.iter().map(|rollout| rollout.progress(now)).sum::<usize>();
-        self.departures.len() + rollouts
+        self.removed.len() + rollouts
     }
 
     /// The budgets that had fewer healthy pods than they need since the first disruption.
@@ -166,12 +166,12 @@ impl Disruptions {
     }
 
     /// For each replacement the pod that it was created for, through replacements of replacements.
-    pub fn origins(&self) -> HashMap<NamespacedName, &Departure> {
-        let mut origins: HashMap<NamespacedName, &Departure> = HashMap::new();
-        for departure in &self.departures {
-            if let Replacement::Pod(pod) = departure.replacement {
+    pub fn origins(&self) -> HashMap<NamespacedName, &RemovedPod> {
+        let mut origins: HashMap<NamespacedName, &RemovedPod> = HashMap::new();
+        for removed in &self.removed {
+            if let Replacement::Pod(pod) = removed.replacement {
                 // A StatefulSet's replacement has the name of the pod that it replaces.
-                let first = origins.get(&departure.pod).copied().unwrap_or(departure);
+                let first = origins.get(&removed.pod).copied().unwrap_or(removed);
                 origins.insert(pod, first);
             }
         }
@@ -185,8 +185,8 @@ impl World {
         self.api.disruptions.as_deref()
     }
 
-    /// Deletes nodes together with their pods, as if the machines were gone. Budgets are not
-    /// asked, as nothing is evicted.
+    /// Deletes nodes together with their pods, as if the machines had failed. Budgets do
+    /// not apply, as nothing is evicted.
     pub fn lose_nodes(&mut self, nodes: &[Symbol]) {
         let now = self.now;
         self.api.disruptions(now).lost_nodes.extend(nodes);
@@ -198,7 +198,7 @@ impl World {
         }
         self.api.remove_slices(nodes);
         for pod in pods {
-            self.api.depart(key_of(&pod), DepartureCause::Lost);
+            self.api.remove_from_node(key_of(&pod), RemovalCause::Lost);
         }
         self.settle();
     }
@@ -224,8 +224,8 @@ impl World {
         for (at, pod) in unanswered {
             let replacement = self.replace(&pod);
             let now = self.now;
-            if let Some(departure) = self.api.disruptions(now).departures.get_mut(at) {
-                departure.replacement = replacement;
+            if let Some(removed) = self.api.disruptions(now).removed.get_mut(at) {
+                removed.replacement = replacement;
             }
         }
         true
@@ -243,15 +243,15 @@ impl ApiServer {
     }
 
     /// Removes a pod from its node. Once there are disruptions, its controller replaces it.
-    pub(super) fn depart(&mut self, key: NamespacedName, cause: DepartureCause) -> bool {
+    pub(super) fn remove_from_node(&mut self, key: NamespacedName, cause: RemovalCause) -> bool {
         let pod = self.objects.pod(key).cloned();
         if let (Some(disruptions), Some(pod)) = (&mut self.disruptions, pod) {
-            Arc::make_mut(disruptions).depart(pod, cause, self.now);
+            Arc::make_mut(disruptions).remove_from_node(pod, cause, self.now);
         }
         self.remove(Kind::Pod, key)
     }
 
-    /// Tells the controllers about a change that is delivered.
+    /// Notifies the controllers of a change that is delivered.
     pub(super) fn observe(&mut self, change: &Change) {
         let Some(disruptions) = &mut self.disruptions else { return };
         if let Some(observed) = budget::BudgetInput::of(change)
@@ -282,9 +282,9 @@ impl ApiServer {
 }
 
 impl Disruptions {
-    fn depart(&mut self, pod: Arc<Pod>, cause: DepartureCause, at: Time) {
+    fn remove_from_node(&mut self, pod: Arc<Pod>, cause: RemovalCause, at: Time) {
         let key = key_of(&pod);
-        self.departures.push(Departure {
+        self.removed.push(RemovedPod {
             pod: key,
             node: pod.spec.node_name,
             cause,
@@ -292,7 +292,7 @@ impl Disruptions {
             rejections: self.drain.rejections(key),
             replacement: Replacement::Due,
         });
-        self.unanswered.push((self.departures.len() - 1, pod));
+        self.unanswered.push((self.removed.len() - 1, pod));
     }
 }
 

@@ -53,7 +53,7 @@ fn allowed(world: &World, name: &str) -> [i32; 4] {
 
 /// `POD CAUSE -> REPLACEMENT`, in order.
 fn left(world: &World) -> Vec<String> {
-    let all = world.disruptions().unwrap().departures().iter();
+    let all = world.disruptions().unwrap().removed().iter();
     all.map(|one| {
         let replacement = match &one.replacement {
             Replacement::Pod(pod) => {
@@ -99,9 +99,9 @@ fn a_drain_evicts_what_budgets_allow_and_tries_again() {
     retry(&mut world);
     assert_eq!(left(&world)[2..], ["web-2 evicted -> web-"]);
     let disruptions = world.disruptions().unwrap();
-    assert_eq!((disruptions.departures()[2].rejections, disruptions.next_eviction()), (2, None));
+    assert_eq!((disruptions.removed()[2].rejections, disruptions.next_eviction()), (2, None));
     assert!(disruptions.drained()[0].done.is_some() && disruptions.violations().is_empty());
-    assert_eq!(disruptions.kept()[0].pod.name, "log-a");
+    assert_eq!(disruptions.skipped()[0].pod.name, "log-a");
     world.run(20);
     assert_eq!(allowed(&world, "web"), [3, 2, 3, 1]);
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Action, Member, Rollout};
+use super::{Member, Rollout, RolloutAction};
 use crate::api_server::ApiServer;
 use crate::disruption::key_of;
 use crate::workload::DaemonFit;
@@ -21,18 +21,23 @@ struct OnNode<'a> {
     fit: DaemonFit,
 }
 
-type Nodes<'a> = BTreeMap<Symbol, OnNode<'a>>;
+type DaemonNodes<'a> = BTreeMap<Symbol, OnNode<'a>>;
 
 /// The limits of a DaemonSet's strategy; see [`super::Strategy::Nodes`]. `None`: old pods stay.
-pub(super) type Limits = Option<(usize, usize)>;
+pub(super) type NodeLimits = Option<(usize, usize)>;
 
 /// Creates missing pods and deletes those that do not belong on their nodes; then replaces old ones
 /// within the limits of surge and unavailable pods.
-pub(super) fn next(rollout: &Rollout, api: &ApiServer, limits: Limits, now: Time) -> Vec<Action> {
+pub(super) fn next(
+    rollout: &Rollout,
+    api: &ApiServer,
+    limits: NodeLimits,
+    now: Time,
+) -> Vec<RolloutAction> {
     let nodes = on_nodes(rollout, api);
     let surges = limits.is_some_and(|(surge, _)| surge > 0);
     let managed = nodes.iter().flat_map(|(node, on)| on.manage(*node, surges));
-    let managed: Vec<Action> = managed.chain(without_node(rollout, api)).collect();
+    let managed: Vec<RolloutAction> = managed.chain(without_node(rollout, api)).collect();
     let available = |member: &Member| rollout.is_available(member, now);
     match limits {
         Some((0, unavailable)) if managed.is_empty() => {
@@ -43,8 +48,11 @@ pub(super) fn next(rollout: &Rollout, api: &ApiServer, limits: Limits, now: Time
     }
 }
 
-/// Deletes the pending pods of nodes that are gone.
-fn without_node<'a>(rollout: &'a Rollout, api: &'a ApiServer) -> impl Iterator<Item = Action> + 'a {
+/// Deletes the pending pods of deleted nodes.
+fn without_node<'a>(
+    rollout: &'a Rollout,
+    api: &'a ApiServer,
+) -> impl Iterator<Item = RolloutAction> + 'a {
     let is_gone = |member: &&Member| {
         member.pod.spec.node_name.is_empty()
             && !member.slot.is_empty()
@@ -53,8 +61,8 @@ fn without_node<'a>(rollout: &'a Rollout, api: &'a ApiServer) -> impl Iterator<I
     rollout.members.values().filter(is_gone).map(delete)
 }
 
-fn on_nodes<'a>(rollout: &'a Rollout, api: &ApiServer) -> Nodes<'a> {
-    let mut nodes = Nodes::new();
+fn on_nodes<'a>(rollout: &'a Rollout, api: &ApiServer) -> DaemonNodes<'a> {
+    let mut nodes = DaemonNodes::new();
     for name in rollout.blueprints.keys() {
         let Some(node) = api.node(*name) else { continue };
         let fit = rollout.daemon.as_ref().map(|pod| DaemonFit::of(pod, node));
@@ -79,11 +87,11 @@ fn age(member: &Member) -> (bool, Option<Time>, Symbol) {
 impl OnNode<'_> {
     /// Creates the pod that is missing, or deletes those that do not belong on the node. With surge
     /// an old and a new pod may be there.
-    fn manage(&self, node: Symbol, surges: bool) -> Vec<Action> {
+    fn manage(&self, node: Symbol, surges: bool) -> Vec<RolloutAction> {
         let mut all: Vec<&Member> = self.old.iter().chain(&self.new).copied().collect();
         all.sort_by_key(|member| age(member));
         match all.as_slice() {
-            [] if self.fit.creates => vec![Action::Create(node)],
+            [] if self.fit.creates => vec![RolloutAction::Create(node)],
             all if !self.fit.keeps => all.iter().map(|member| delete(member)).collect(),
             _ if surges => {
                 let more = self.old.iter().skip(1).chain(self.new.iter().skip(1));
@@ -101,10 +109,10 @@ impl OnNode<'_> {
 
 /// Without surge: deletes old pods that are unavailable, and others up to the limit.
 fn delete_first(
-    nodes: &Nodes<'_>,
+    nodes: &DaemonNodes<'_>,
     most: usize,
     available: impl Fn(&Member) -> bool,
-) -> Vec<Action> {
+) -> Vec<RolloutAction> {
     let (mut deleted, mut candidates, mut unavailable) = (Vec::new(), Vec::new(), 0);
     for on in nodes.values() {
         match on.pair() {
@@ -126,10 +134,10 @@ fn delete_first(
 /// With surge: creates new pods beside old ones, and deletes an old one when its successor is
 /// available.
 fn create_first(
-    nodes: &Nodes<'_>,
+    nodes: &DaemonNodes<'_>,
     most: usize,
     available: impl Fn(&Member) -> bool,
-) -> Vec<Action> {
+) -> Vec<RolloutAction> {
     let (mut actions, mut candidates, mut unsuited) = (Vec::new(), Vec::new(), Vec::new());
     let mut surging = 0;
     for (node, on) in nodes {
@@ -140,11 +148,11 @@ fn create_first(
             }
             (Some(_), Some(_)) => surging += 1,
             (Some(old), None) if !available(old) && on.fit.creates => {
-                actions.push(Action::Create(*node));
+                actions.push(RolloutAction::Create(*node));
             }
             (Some(old), None) if !available(old) => actions.push(delete(old)),
             (Some(old), None) if !on.fit.creates => unsuited.push(delete(old)),
-            (Some(_), None) => candidates.push(Action::Create(*node)),
+            (Some(_), None) => candidates.push(RolloutAction::Create(*node)),
         }
     }
     let is_available = |on: &&OnNode<'_>| {
@@ -159,6 +167,6 @@ fn create_first(
     actions
 }
 
-fn delete(member: &Member) -> Action {
-    Action::Delete(key_of(&member.pod))
+fn delete(member: &Member) -> RolloutAction {
+    RolloutAction::Delete(key_of(&member.pod))
 }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::{Action, Member, Owners, Rollout};
+use super::{Member, Owners, Rollout, RolloutAction};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{PodPhase, Time};
 use kubestep_framework::pod::NamespacedName;
@@ -15,9 +15,9 @@ use kubestep_framework::pod::NamespacedName;
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Deletes the old pods, then creates the new ones.
-pub(super) fn recreate(rollout: &Rollout) -> Vec<Action> {
+pub(super) fn recreate(rollout: &Rollout) -> Vec<RolloutAction> {
     let old = rollout.members.iter().filter(|(_, member)| !member.updated);
-    let deleted: Vec<Action> = old.map(|(key, _)| Action::Delete(*key)).collect();
+    let deleted: Vec<RolloutAction> = old.map(|(key, _)| RolloutAction::Delete(*key)).collect();
     match deleted.is_empty() {
         true => create(rollout.replicas.saturating_sub(rollout.members.len())),
         false => deleted,
@@ -26,7 +26,12 @@ pub(super) fn recreate(rollout: &Rollout) -> Vec<Action> {
 
 /// Creates as many new pods as the surge allows; otherwise deletes as many old pods as may be
 /// unavailable.
-pub(super) fn roll(rollout: &Rollout, surge: usize, unavailable: usize, now: Time) -> Vec<Action> {
+pub(super) fn roll(
+    rollout: &Rollout,
+    surge: usize,
+    unavailable: usize,
+    now: Time,
+) -> Vec<RolloutAction> {
     let counts = rollout.counts(now);
     let (wanted, all) = (rollout.replicas, rollout.members.len());
     let room = (wanted + surge).saturating_sub(all);
@@ -41,12 +46,17 @@ pub(super) fn roll(rollout: &Rollout, surge: usize, unavailable: usize, now: Tim
     if most == 0 { Vec::new() } else { scale_down(rollout, most, spare, now) }
 }
 
-fn create(count: usize) -> Vec<Action> {
-    vec![Action::Create(Symbol::EMPTY); count]
+fn create(count: usize) -> Vec<RolloutAction> {
+    vec![RolloutAction::Create(Symbol::EMPTY); count]
 }
 
 /// Deletes old pods: up to `most` that are not available, and `spare` of any kind.
-fn scale_down(rollout: &Rollout, mut most: usize, mut spare: usize, now: Time) -> Vec<Action> {
+fn scale_down(
+    rollout: &Rollout,
+    mut most: usize,
+    mut spare: usize,
+    now: Time,
+) -> Vec<RolloutAction> {
     let Owners::ReplicaSets { old, .. } = &rollout.owners else { return Vec::new() };
     let order = Order::new(rollout, now);
     let sets: Vec<Vec<Candidate<'_>>> = old.iter().map(|set| order.of(rollout, set.uid)).collect();
@@ -62,7 +72,7 @@ fn scale_down(rollout: &Rollout, mut most: usize, mut spare: usize, now: Time) -
         spare -= more;
     }
     let deleted = sets.iter().zip(taken).flat_map(|(set, taken)| &set[..taken]);
-    deleted.map(|(key, _)| Action::Delete(**key)).collect()
+    deleted.map(|(key, _)| RolloutAction::Delete(**key)).collect()
 }
 
 type Candidate<'a> = (&'a NamespacedName, &'a Member);

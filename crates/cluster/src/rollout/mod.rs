@@ -27,7 +27,7 @@ use crate::disruption::claims::OwnClaims;
 use crate::disruption::{key_of, runs};
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, Pod, Time};
+use kubestep_api::{Duration, Kind, Object, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
@@ -87,8 +87,8 @@ pub struct Rollout {
     workload: WorkloadName,
     strategy: Strategy,
     replicas: usize,
-    /// `minReadySeconds`, in microseconds.
-    min_ready: i64,
+    /// `minReadySeconds`.
+    min_ready: Duration,
     owners: Owners,
     /// The workload's pods, old and new.
     members: BTreeMap<NamespacedName, Member>,
@@ -97,7 +97,7 @@ pub struct Rollout {
     blueprints: BTreeMap<Symbol, Arc<Blueprint>>,
     /// The pod of a DaemonSet's template, for the nodes that it fits.
     daemon: Option<Arc<Pod>>,
-    steps: Vec<Step>,
+    steps: Vec<RolloutStep>,
     started: Time,
     state: RolloutState,
     is_due: bool,
@@ -116,7 +116,7 @@ pub enum RolloutState {
 
 /// A pod that a rollout created or deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct RolloutStep {
     /// The virtual time of creation or deletion.
     pub at: Time,
     /// Namespace and name of the pod.
@@ -143,7 +143,7 @@ pub struct PodCounts {
 enum Owners {
     /// A Deployment's ReplicaSets, the older ones in the order of their creation.
     ReplicaSets { old: Vec<ReplicaSetRef>, new: ReplicaSetRef },
-    /// The workload itself; a label tells its templates apart.
+    /// The workload itself; a label distinguishes its templates.
     Workload { uid: Symbol, revision: Symbol },
 }
 
@@ -171,7 +171,7 @@ struct Member {
 
 /// What a rollout does next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Action {
+enum RolloutAction {
     /// Creates the new pod of a slot.
     Create(Symbol),
     Delete(NamespacedName),
@@ -203,7 +203,7 @@ impl Rollout {
     }
 
     /// The pods that were created and deleted, in order.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[RolloutStep] {
         &self.steps
     }
 
@@ -249,14 +249,14 @@ impl Rollout {
 
     /// When each pod becomes available that is ready and not available yet.
     pub fn waits(&self, now: Time) -> impl Iterator<Item = (Time, NamespacedName)> + '_ {
-        let waits = self.min_ready > 0 && self.state == RolloutState::UnderWay;
+        let waits = self.min_ready > Duration::ZERO && self.state == RolloutState::UnderWay;
         let members = self.members.iter().filter(move |_| waits);
         let ends = members.filter_map(|(key, member)| Some((self.available_at(member)?, *key)));
         ends.filter(move |(end, _)| *end > now)
     }
 
     fn available_at(&self, member: &Member) -> Option<Time> {
-        member.ready.map(|ready| Time(ready.0.saturating_add(self.min_ready)))
+        member.ready.map(|ready| ready + self.min_ready)
     }
 
     fn is_available(&self, member: &Member, now: Time) -> bool {
@@ -301,7 +301,7 @@ impl Rollout {
     }
 
     /// What is to be done now; nothing if a pod has to become available first.
-    fn next(&self, api: &ApiServer, now: Time) -> Vec<Action> {
+    fn next(&self, api: &ApiServer, now: Time) -> Vec<RolloutAction> {
         match self.strategy {
             Strategy::Recreate => deployment::recreate(self),
             Strategy::Rolling { surge, unavailable } => {
@@ -309,7 +309,7 @@ impl Rollout {
             }
             Strategy::Ordinal { partition, unavailable, ordered } => {
                 let limits =
-                    stateful_set::Limits { partition, unavailable, ordered, updates: true };
+                    stateful_set::OrdinalLimits { partition, unavailable, ordered, updates: true };
                 stateful_set::next(self, limits, now)
             }
             Strategy::Nodes { surge, unavailable } => {
@@ -321,7 +321,7 @@ impl Rollout {
             Strategy::OnDelete { ordered } => {
                 let (partition, unavailable) = (0, None);
                 let limits =
-                    stateful_set::Limits { partition, unavailable, ordered, updates: false };
+                    stateful_set::OrdinalLimits { partition, unavailable, ordered, updates: false };
                 stateful_set::next(self, limits, now)
             }
         }
@@ -382,7 +382,7 @@ impl ApiServer {
     }
 
     /// The rollout that is to act next, and what it does.
-    fn next_of_rollouts(&mut self) -> Option<(usize, Vec<Action>)> {
+    fn next_of_rollouts(&mut self) -> Option<(usize, Vec<RolloutAction>)> {
         let due = |rollout: &Rollout| rollout.is_due && rollout.state == RolloutState::UnderWay;
         loop {
             let at = self.disruptions.as_ref()?.rollouts.iter().position(due)?;
@@ -406,8 +406,8 @@ impl World {
         let Some((at, actions)) = self.api.next_of_rollouts() else { return false };
         for action in actions {
             let step = match action {
-                Action::Create(slot) => self.create_updated(at, slot),
-                Action::Delete(pod) => self.delete_old(pod),
+                RolloutAction::Create(slot) => self.create_updated(at, slot),
+                RolloutAction::Delete(pod) => self.delete_old(pod),
             };
             let now = self.now;
             self.api.disruptions(now).rollouts[at].steps.extend(step);
@@ -419,7 +419,7 @@ impl World {
 
     /// Lets rollouts look at pods that have become available.
     pub(crate) fn wake_rollouts(&mut self) {
-        let waits = |rollout: &Rollout| rollout.min_ready > 0;
+        let waits = |rollout: &Rollout| rollout.min_ready > Duration::ZERO;
         let any = self.disruptions().is_some_and(|all| all.rollouts.iter().any(waits));
         if any {
             let now = self.now;
@@ -427,7 +427,7 @@ impl World {
         }
     }
 
-    fn create_updated(&mut self, at: usize, slot: Symbol) -> Option<Step> {
+    fn create_updated(&mut self, at: usize, slot: Symbol) -> Option<RolloutStep> {
         let rollout = self.disruptions()?.rollouts.get(at)?;
         let blueprint = rollout.blueprints.get(&slot)?.clone();
         let workload = rollout.workload;
@@ -445,15 +445,15 @@ impl World {
         let object = pod.into();
         self.stamp(&object);
         self.api.put(object);
-        Some(Step { at: self.now, pod: key, deleted_from: None })
+        Some(RolloutStep { at: self.now, pod: key, deleted_from: None })
     }
 
-    fn delete_old(&mut self, key: NamespacedName) -> Option<Step> {
+    fn delete_old(&mut self, key: NamespacedName) -> Option<RolloutStep> {
         let pod = self.api.objects().pod(key)?.clone();
         let claims = OwnClaims::of(&self.api, &pod);
         self.api.remove(Kind::Pod, key);
         self.api.release_claims(&pod, &claims);
-        Some(Step { at: self.now, pod: key, deleted_from: Some(pod.spec.node_name) })
+        Some(RolloutStep { at: self.now, pod: key, deleted_from: Some(pod.spec.node_name) })
     }
 
     /// Writes how many pods each ReplicaSet of the workload should have.

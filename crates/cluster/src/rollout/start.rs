@@ -19,7 +19,9 @@ use crate::workload::{
 };
 use kubestep_api::admission::made_up_uid;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Deployment, LabelSelector, Node, Pod, ReplicaSet, StatefulSet, UpdateStrategy};
+use kubestep_api::{
+    Deployment, Duration, LabelSelector, Node, Pod, ReplicaSet, StatefulSet, UpdateStrategy,
+};
 use kubestep_config::Feature;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
@@ -61,7 +63,7 @@ impl fmt::Display for RolloutError {
 }
 
 /// The pods that a workload should have.
-struct Wanted {
+struct DesiredPods {
     /// The pods that the new ones are copies of, by slot.
     models: BTreeMap<Symbol, Arc<Pod>>,
     /// The pod of a DaemonSet's template.
@@ -112,7 +114,7 @@ impl World {
             workload,
             strategy: spec.strategy,
             replicas: spec.replicas,
-            min_ready: i64::from(spec.min_ready_seconds.max(0)) * 1_000_000,
+            min_ready: Duration::from_secs(spec.min_ready_seconds.max(0).into()),
             owners,
             members: BTreeMap::<NamespacedName, Member>::new(),
             blueprints: blueprints.map_err(RolloutError::Template)?,
@@ -134,13 +136,14 @@ impl World {
         workload: WorkloadName,
         pods: &[Arc<Pod>],
         newest: &Arc<Pod>,
-    ) -> Result<Wanted, RolloutError> {
+    ) -> Result<DesiredPods, RolloutError> {
         let of_pods: BTreeMap<Symbol, Arc<Pod>> =
             pods.iter().map(|pod| (slot(workload.kind, pod), pod.clone())).collect();
         Ok(match workload.kind {
-            WorkloadKind::Deployment => {
-                Wanted { models: BTreeMap::from([(Symbol::EMPTY, newest.clone())]), daemon: None }
-            }
+            WorkloadKind::Deployment => DesiredPods {
+                models: BTreeMap::from([(Symbol::EMPTY, newest.clone())]),
+                daemon: None,
+            },
             WorkloadKind::StatefulSet => {
                 let set = self.api.objects().stateful_sets.get(&workload.key);
                 let wanted = set.map(|set| ordinals(workload, set)).transpose()?.flatten();
@@ -153,7 +156,7 @@ impl World {
                         slots.map(|slot| (slot, model(slot))).collect()
                     }
                 };
-                Wanted { models, daemon: None }
+                DesiredPods { models, daemon: None }
             }
             WorkloadKind::DaemonSet => self.wanted_daemons(workload, of_pods, newest),
         })
@@ -166,7 +169,7 @@ impl World {
         workload: WorkloadName,
         mut models: BTreeMap<Symbol, Arc<Pod>>,
         newest: &Arc<Pod>,
-    ) -> Wanted {
+    ) -> DesiredPods {
         let template = self.daemon_set(workload.key).and_then(daemon_template);
         if let Some(template) = &template {
             let fits = |node: &&Arc<Node>| DaemonFit::of(template, node).creates;
@@ -175,7 +178,7 @@ impl World {
             }
         }
         let daemon = template.unwrap_or_else(|| without_affinity(newest));
-        Wanted { models, daemon: Some(Arc::new(daemon)) }
+        DesiredPods { models, daemon: Some(Arc::new(daemon)) }
     }
 
     fn begin(&mut self, rollout: Rollout) {
@@ -226,7 +229,7 @@ impl World {
         &self,
         workload: WorkloadName,
         pods: &[Arc<Pod>],
-        wanted: &Wanted,
+        wanted: &DesiredPods,
     ) -> Result<(Spec, bool), RolloutError> {
         Ok(match workload.kind {
             WorkloadKind::Deployment => {

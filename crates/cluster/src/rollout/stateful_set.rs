@@ -5,13 +5,13 @@
 
 use std::cmp::Reverse;
 
-use super::{Action, Member, Rollout};
+use super::{Member, Rollout, RolloutAction};
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 
 /// The limits of a StatefulSet's strategy; see [`super::Strategy::Ordinal`].
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct OrdinalLimits {
     pub partition: usize,
     pub unavailable: Option<usize>,
     pub ordered: bool,
@@ -32,7 +32,7 @@ struct Pods<'a> {
 /// Creates missing pods from the lowest ordinal up, deletes those of other ordinals from the highest
 /// down, and then old pods from the highest ordinal down. With ordered creation the pods below have
 /// to be available first.
-pub(super) fn next(rollout: &Rollout, limits: Limits, now: Time) -> Vec<Action> {
+pub(super) fn next(rollout: &Rollout, limits: OrdinalLimits, now: Time) -> Vec<RolloutAction> {
     let pods = Pods::of(rollout);
     let ordered = limits.ordered;
     let scaled = pods.create(rollout, ordered, now).or_else(|| pods.shrink(rollout, ordered, now));
@@ -69,11 +69,11 @@ impl Pods<'_> {
 
     /// The missing pods; with ordered creation the first one, and none before all lower ones are
     /// available. `None` if pods may be deleted.
-    fn create(&self, rollout: &Rollout, ordered: bool, now: Time) -> Option<Vec<Action>> {
+    fn create(&self, rollout: &Rollout, ordered: bool, now: Time) -> Option<Vec<RolloutAction>> {
         let mut missing = Vec::new();
         for (slot, pod) in self.slots.iter().zip(&self.wanted) {
             match pod {
-                None => missing.push(Action::Create(*slot)),
+                None => missing.push(RolloutAction::Create(*slot)),
                 Some(member) if ordered && !rollout.is_available(member, now) => {
                     return Some(missing);
                 }
@@ -88,7 +88,7 @@ impl Pods<'_> {
 
     /// The pods that the set has too many; with ordered deletion one by one, of which only the
     /// lowest unavailable one need not be available. `None` if there are none.
-    fn shrink(&self, rollout: &Rollout, ordered: bool, now: Time) -> Option<Vec<Action>> {
+    fn shrink(&self, rollout: &Rollout, ordered: bool, now: Time) -> Option<Vec<RolloutAction>> {
         let highest = self.surplus.first()?;
         if !ordered {
             return Some(self.surplus.iter().map(|member| delete(member)).collect());
@@ -102,7 +102,12 @@ impl Pods<'_> {
 }
 
 /// Deletes the old pod of the highest ordinal, unless a pod above it is unavailable.
-fn delete_one(rollout: &Rollout, pods: &[&Member], partition: usize, now: Time) -> Vec<Action> {
+fn delete_one(
+    rollout: &Rollout,
+    pods: &[&Member],
+    partition: usize,
+    now: Time,
+) -> Vec<RolloutAction> {
     for member in pods.iter().skip(partition).rev() {
         if !member.updated {
             return vec![delete(member)];
@@ -121,12 +126,12 @@ fn delete_several(
     partition: usize,
     most: usize,
     now: Time,
-) -> Vec<Action> {
+) -> Vec<RolloutAction> {
     let unavailable = pods.iter().filter(|member| !rollout.is_available(member, now)).count();
     let old = pods.iter().skip(partition).rev().filter(|member| !member.updated);
     old.take(most.saturating_sub(unavailable)).map(|member| delete(member)).collect()
 }
 
-fn delete(member: &Member) -> Action {
-    Action::Delete(crate::disruption::key_of(&member.pod))
+fn delete(member: &Member) -> RolloutAction {
+    RolloutAction::Delete(crate::disruption::key_of(&member.pod))
 }

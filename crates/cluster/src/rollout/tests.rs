@@ -75,7 +75,7 @@ fn rollout(world: &World) -> &Rollout {
 
 /// `+web` for a created pod, `-web-1-0` for a deleted one.
 fn steps(world: &World) -> Vec<String> {
-    let words = |step: &Step| match step.deleted_from {
+    let words = |step: &RolloutStep| match step.deleted_from {
         Some(_) => format!("-{}", step.pod.name),
         None => format!("+{}", step.pod.name.split('-').next().unwrap()),
     };
@@ -261,7 +261,7 @@ fn set_of(spec: Value, ordinals: &[usize]) -> Vec<Value> {
 
 /// The names of the pods, `+` for those that were created.
 fn named_steps(world: &World) -> Vec<String> {
-    let sign = |step: &Step| if step.deleted_from.is_some() { '-' } else { '+' };
+    let sign = |step: &RolloutStep| if step.deleted_from.is_some() { '-' } else { '+' };
     let steps = rollout(world).steps().iter();
     steps.map(|step| format!("{}{}", sign(step), step.pod.name)).collect()
 }

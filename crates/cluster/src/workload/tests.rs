@@ -211,30 +211,30 @@ fn jobs_run_as_many_pods_as_are_allowed_at_a_time() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_field() {
-    let told = |text: &str| {
+    let error = |text: &str| {
         let surroundings = WorkloadInputs { replicas: None, nodes: &[] };
         expand(&yaml(text), &surroundings).unwrap().err().unwrap().to_string()
     };
     let head = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
-    assert_eq!(told(head), "Deployment default/web: spec.template.spec: is missing");
+    assert_eq!(error(head), "Deployment default/web: spec.template.spec: is missing");
     assert_eq!(
-        told(&format!("{head}spec: {{replicas: many, {TEMPLATE}}}")),
+        error(&format!("{head}spec: {{replicas: many, {TEMPLATE}}}")),
         "Deployment default/web: spec.replicas: \"many\" is not a number of 0 or more"
     );
-    let many = told(&format!("{head}spec: {{replicas: 2000000000, {TEMPLATE}}}"));
+    let many = error(&format!("{head}spec: {{replicas: 2000000000, {TEMPLATE}}}"));
     assert_eq!(many, "Deployment default/web: spec.replicas: 2000000000 is more than 1000000");
     for selector in ["web", "{matchLabels: [a]}"] {
         let text = format!("{head}spec: {{selector: {selector}, {TEMPLATE}}}");
         assert!(
-            told(&text).starts_with("Deployment default/web: spec.selector"),
+            error(&text).starts_with("Deployment default/web: spec.selector"),
             "{}",
-            told(&text)
+            error(&text)
         );
     }
     let wrong = "spec: {template: {spec: {containers: [{resources: {requests: {cpu: x}}}]}}}";
     let path = "Deployment default/web: spec.template.spec.containers[0].resources.requests";
-    assert!(told(&format!("{head}{wrong}")).starts_with(path));
-    assert!(told("kind: Job\nmetadata: {}\nspec: {}").contains("metadata.name: is missing"));
+    assert!(error(&format!("{head}{wrong}")).starts_with(path));
+    assert!(error("kind: Job\nmetadata: {}\nspec: {}").contains("metadata.name: is missing"));
     let other = WorkloadInputs { replicas: None, nodes: &[] };
     assert!(expand(&yaml("apiVersion: serving.knative.dev/v1\nkind: Job"), &other).is_none());
     assert!(expand(&yaml("kind: Service"), &other).is_none());

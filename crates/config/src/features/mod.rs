@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::suggest::closest;
 use super::versions::{Behaviour, KubeVersion, Switch};
-pub use table::{Feature, GateSpec, Stage};
+pub use table::{Feature, FeatureStage, GateSpec};
 use table::{GATES, Gate};
 
 #[cfg(test)]
@@ -278,8 +278,8 @@ impl FeatureGates {
         let mut named = Vec::new();
         for (name, on) in pairs {
             match name {
-                "AllAlpha" => stages.push((Stage::Alpha, on)),
-                "AllBeta" => stages.push((Stage::Beta, on)),
+                "AllAlpha" => stages.push((FeatureStage::Alpha, on)),
+                "AllBeta" => stages.push((FeatureStage::Beta, on)),
                 _ => named.push((self.lookup(name)?, on)),
             }
         }

@@ -8,7 +8,7 @@ use crate::versions::KubeVersion;
 
 /// How mature a feature is in a version of Kubernetes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum FeatureStage {
     /// Off by default; may be removed.
     Alpha,
     /// Usually on by default.
@@ -17,18 +17,18 @@ pub enum Stage {
     Ga,
 }
 
-impl Stage {
+impl FeatureStage {
     /// The stage as upstream writes it.
     pub const fn name(self) -> &'static str {
         match self {
-            Stage::Alpha => "ALPHA",
-            Stage::Beta => "BETA",
-            Stage::Ga => "GA",
+            FeatureStage::Alpha => "ALPHA",
+            FeatureStage::Beta => "BETA",
+            FeatureStage::Ga => "GA",
         }
     }
 }
 
-impl std::fmt::Display for Stage {
+impl std::fmt::Display for FeatureStage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }
@@ -38,7 +38,7 @@ impl std::fmt::Display for Stage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GateSpec {
     /// How mature the feature is.
-    pub stage: Stage,
+    pub stage: FeatureStage,
     /// Whether it is on by default.
     pub default: bool,
     /// Whether it is locked to its default.
@@ -74,12 +74,12 @@ pub(super) const MERGED: &[(Feature, Feature)] = &[
 ];
 
 macro_rules! spec {
-    (Gone) => { None };
+    (Removed) => { None };
     ($stage:ident on locked) => { spec!($stage true true) };
     ($stage:ident on) => { spec!($stage true false) };
     ($stage:ident off) => { spec!($stage false false) };
     ($stage:ident $default:literal $locked:literal) => {
-        Some(GateSpec { stage: Stage::$stage, default: $default, locked: $locked })
+        Some(GateSpec { stage: FeatureStage::$stage, default: $default, locked: $locked })
     };
 }
 
@@ -177,11 +177,11 @@ features! {
         "API calls are made asynchronously, outside the scheduling cycle."
     GenericWorkload { 35 Alpha off, 37 Beta off } []
         "Pod groups, scheduled together."
-    GangScheduling { 35 Alpha off, 37 Gone } [GenericWorkload]
+    GangScheduling { 35 Alpha off, 37 Removed } [GenericWorkload]
         "A pod group is scheduled only if enough of its pods fit."
     TopologyAwareWorkloadScheduling { 36 Alpha off } [GenericWorkload]
         "A pod group is placed within one topology domain."
-    WorkloadAwarePreemption { 36 Alpha off, 37 Gone } [GangScheduling]
+    WorkloadAwarePreemption { 36 Alpha off, 37 Removed } [GangScheduling]
         "Preemption for and of whole pod groups."
     DRAWorkloadResourceClaims { 36 Alpha off, 37 Beta off } [DynamicResourceAllocation GenericWorkload]
         "Claims shared by a pod group."
@@ -197,11 +197,11 @@ features! {
         "Tolerations with the operators Lt and Gt."
     CoordinatedLeaderElection { 31 Alpha off, 33 Beta off } []
         "The API server selects the leader."
-    CSIMigrationPortworx { 31 Beta on, 33 Ga on locked, 36 Gone } []
+    CSIMigrationPortworx { 31 Beta on, 33 Ga on locked, 36 Removed } []
         "In-tree Portworx volumes are handled by the CSI driver."
-    VolumeCapacityPriority { 21 Alpha off, 33 Gone } []
+    VolumeCapacityPriority { 21 Alpha off, 33 Removed } []
         "Nodes are scored by the capacity of the static volumes they would use."
-    DRAControlPlaneController { 26 Alpha off, 32 Gone } [DynamicResourceAllocation]
+    DRAControlPlaneController { 26 Alpha off, 32 Removed } [DynamicResourceAllocation]
         "Claims that a controller allocates, negotiated in PodSchedulingContext objects."
     CompositePodGroup { 37 Alpha off } [GenericWorkload]
         "Groups of pod groups."
@@ -220,7 +220,7 @@ features! {
     PodGroupPreemptionPolicy { 37 Alpha off } [GenericWorkload]
         "A preemption policy of the pod group as a whole."
     SchedulerPreQueueingHints { 37 Alpha off } []
-        "Plugins name the pods that an event can concern before the queueing hints are asked."
+        "Plugins preselect the pods that an event can affect before queueing hints run."
     MaxUnavailableStatefulSet { 24 Alpha off, 35 Beta off } []
         "A StatefulSet's rollout may make several pods unavailable; kube-controller-manager's gate."
 }

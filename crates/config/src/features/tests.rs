@@ -14,8 +14,8 @@ fn the_table_is_in_the_order_of_the_enum_and_consistent() {
         assert!(GATES[i].history.is_sorted_by(|a, b| a.0 < b.0), "{feature}");
         assert!(feature.versions().next().is_some(), "{feature}");
         for spec in feature.versions().filter_map(|version| feature.spec(version)) {
-            assert!(spec.stage != Stage::Alpha || !spec.default);
-            assert!(!spec.locked || spec.stage == Stage::Ga);
+            assert!(spec.stage != FeatureStage::Alpha || !spec.default);
+            assert!(!spec.locked || spec.stage == FeatureStage::Ga);
         }
     }
     assert_eq!(FeatureGates::default().known().count(), 47);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::features::FeatureGates;
 use crate::path::FieldPath;
 use crate::points::ExtensionPoint;
-use crate::types::{API_VERSION, KubeSchedulerProfile, Plugin, PluginConfig, PluginSet};
+use crate::types::{API_VERSION, KubeSchedulerProfile, PluginConfig, PluginRef, PluginSet};
 use kubestep_api::intern::Symbol;
 
 use super::{Findings, percentage};
@@ -118,7 +118,7 @@ fn common_queue_sort(found: &mut Findings, profiles: &[KubeSchedulerProfile], pa
 }
 
 fn set_value(set: &PluginSet) -> Value {
-    let names = |plugins: &[Plugin]| -> Vec<Value> {
+    let names = |plugins: &[PluginRef]| -> Vec<Value> {
         plugins.iter().map(|plugin| plugin.name.as_str().into()).collect()
     };
     json!({ "enabled": names(&set.enabled), "disabled": names(&set.disabled) })

@@ -8,43 +8,43 @@ use crate::features::{Feature, FeatureGates, GateSpec};
 /// One difference between two versions: a row of the table of switches, or the new default of a
 /// gate. Default plugins, extension points, weights and arguments follow from these.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Change {
+pub enum VersionChange {
     /// A change that no gate governs.
     Switch(Switch),
     /// A gate whose default differs; a version without the gate counts as off.
     Gate(Feature),
 }
 
-impl Change {
+impl VersionChange {
     /// The name of the switch or gate.
     pub const fn name(self) -> &'static str {
         match self {
-            Change::Switch(switch) => switch.name(),
-            Change::Gate(gate) => gate.name(),
+            VersionChange::Switch(switch) => switch.name(),
+            VersionChange::Gate(gate) => gate.name(),
         }
     }
 
     /// What it changes, in one sentence.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Change::Switch(switch) => switch.sentence(),
-            Change::Gate(gate) => gate.effect(),
+            VersionChange::Switch(switch) => switch.sentence(),
+            VersionChange::Gate(gate) => gate.effect(),
         }
     }
 
     /// Whether kubestep decides otherwise with the difference than without it.
     pub fn is_decided(self) -> bool {
         match self {
-            Change::Switch(switch) => switch.is_decided(),
-            Change::Gate(_) => true,
+            VersionChange::Switch(switch) => switch.is_decided(),
+            VersionChange::Gate(_) => true,
         }
     }
 
     /// `gates` with this difference as it is in `other`, and all others left alone.
     pub fn applied(self, gates: FeatureGates, other: FeatureGates) -> FeatureGates {
         match self {
-            Change::Switch(switch) => gates.with_switch(switch, other.has(switch)),
-            Change::Gate(gate) => gates.with(gate, other.enabled(gate)),
+            VersionChange::Switch(switch) => gates.with_switch(switch, other.has(switch)),
+            VersionChange::Gate(gate) => gates.with(gate, other.enabled(gate)),
         }
     }
 }
@@ -75,7 +75,7 @@ pub(crate) fn gate_changes(from: KubeVersion, to: KubeVersion) -> Vec<GateChange
     Feature::all().map(pair).filter(|change| change.from != change.to).collect()
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for VersionChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -83,15 +83,15 @@ impl fmt::Display for Change {
 
 /// What differs between the defaults of two versions, in the order of the tables: switches, then
 /// gates. Applying all of them to the first version gives decisions of the second.
-pub fn changes(from: KubeVersion, to: KubeVersion) -> Vec<Change> {
+pub fn changes(from: KubeVersion, to: KubeVersion) -> Vec<VersionChange> {
     differences(FeatureGates::of(from), FeatureGates::of(to))
 }
 
 /// What differs between two resolved versions, with gates as they are set.
-pub fn differences(from: FeatureGates, to: FeatureGates) -> Vec<Change> {
+pub fn differences(from: FeatureGates, to: FeatureGates) -> Vec<VersionChange> {
     let switches = Switch::all().filter(|switch| from.has(*switch) != to.has(*switch));
     let gates = Feature::all().filter(|gate| from.enabled(*gate) != to.enabled(*gate));
-    switches.map(Change::Switch).chain(gates.map(Change::Gate)).collect()
+    switches.map(VersionChange::Switch).chain(gates.map(VersionChange::Gate)).collect()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 pub use between::{Between, InProfile, PluginDifference, between};
 use change::gate_changes;
-pub use change::{Change, GateChange, changes, differences};
+pub use change::{GateChange, VersionChange, changes, differences};
 pub use emulated::{Emulated, EmulationError};
 pub use served::{NotAVersion, Served};
 pub use switch::{Behaviour, Evidence, Part, Switch};

@@ -1,6 +1,6 @@
 //! The version that serves what a server, a file or a person names.
 
-use super::{Change, KubeVersion, Switch, changes};
+use super::{KubeVersion, Switch, VersionChange, changes};
 use crate::features::{Feature, FeatureGates};
 
 /// A release of Kubernetes that was asked for, and the version that decides as it.
@@ -152,10 +152,10 @@ fn unproved_notice(version: KubeVersion) -> Option<String> {
         return None;
     }
     let proved = KubeVersion::NEWEST_PROVED;
-    let is_decided = |change: &Change| change.is_decided();
+    let is_decided = |change: &VersionChange| change.is_decided();
     let (decided, other): (Vec<_>, Vec<_>) =
         changes(proved, version).into_iter().partition(is_decided);
-    let names = |changes: &[Change]| {
+    let names = |changes: &[VersionChange]| {
         let names: Vec<&str> = changes.iter().map(|change| change.name()).collect();
         names.join(", ")
     };

@@ -202,7 +202,7 @@ switches! {
     ExtenderTieKey 35 cycle Listed []
         "Where extenders score, a random second key orders nodes with the same total score. No simulation can repeat that: kubestep takes the first in both."
     AllocatedClaimsScored 35 DynamicResources Read [139017] from "1.35.6" "1.36.2";
-        "Score tells claims that are allocated already from those of this cycle; before, a pod with both fails with an error."
+        "Score distinguishes claims that are already allocated from those of this cycle; before, a pod with both fails with an error."
     DynamicResourcesScore 35 DynamicResources Recorded []
         "The plugin scores nodes, with weight 2."
     NodeDeclaredFeaturesPlugin 35 NodeDeclaredFeatures Recorded []
@@ -293,13 +293,13 @@ switches! {
         "By default, nodes with more free capacity score higher; before, those with less."
 
     LeftOutIsUnresolvable 32 cycle Recorded []
-        "Nodes that PreFilter leaves out count as rejected, and preemption skips them."
+        "Nodes that PreFilter excludes count as rejected, and preemption skips them."
     SidecarsInNonZeroRequests 32 resources Recorded []
         "For scoring, the requests of sidecars of placed pods are added; before, the largest init container is compared with the sum of the containers."
     ExtenderReasonReplaces 32 extenders Recorded []
         "The reason of an extender replaces the node's status; before, it is appended."
     EventsByChange 32 events Recorded []
-        "Updates of nodes and pods are told apart by what changed, plugins register for those that concern them, and the deletion of a node is an event."
+        "Updates of nodes and pods are distinguished by what changed, plugins register for those that concern them, and the deletion of a node is an event."
     GatedPodsBackOff 32 queue Read []
         "A gated pod that was tried before keeps its backoff."
     ActivationInFlight 32 queue Read []

@@ -343,7 +343,7 @@ fn watches_follow_the_cluster() {
                 let expected = match (node(&world), waits) {
                     (Some(node), _) => format!("on {node}"),
                     (None, Some(waiting)) => format!("waits for {}", waiting.node()),
-                    (None, None) => queue.place_of(*key).as_str().to_owned(),
+                    (None, None) => queue.queue_of(*key).as_str().to_owned(),
                 };
                 assert_eq!(value(*id), expected, "{of} {step} {key}");
             }

@@ -202,7 +202,7 @@ fn place_in(world: &World, pod: NamespacedName) -> String {
     let object = world.api().objects().pod(pod);
     match object.map(|object| object.spec.node_name).filter(|node| !node.is_empty()) {
         Some(node) => format!("on {node}"),
-        None => world.scheduler().queue().place_of(pod).as_str().into(),
+        None => world.scheduler().queue().queue_of(pod).as_str().into(),
     }
 }
 

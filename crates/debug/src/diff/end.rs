@@ -44,7 +44,7 @@ impl FinalState {
                 plugins.extend(queued.gating_plugin);
                 plugins.sort_unstable();
                 plugins.dedup();
-                FinalState::Queue(scheduler.queue().place_of(key), plugins)
+                FinalState::Queue(scheduler.queue().queue_of(key), plugins)
             }
             None => FinalState::Unserved,
         }

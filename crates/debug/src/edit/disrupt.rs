@@ -7,7 +7,7 @@ use crate::edit::{Applied, EditError};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
-use kubestep_cluster::disruption::{Departure, DrainRejection, Replacement};
+use kubestep_cluster::disruption::{DrainRejection, RemovedPod, Replacement};
 
 /// Deletes the nodes with their pods.
 pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditError> {
@@ -37,7 +37,7 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
     notes.extend(blocked.filter_map(|blocked| {
         Some(format!("{} is not evicted: {}", blocked.pod, blocked.rejection.as_ref()?))
     }));
-    let kept = disruptions.kept().iter().filter(|kept| names.contains(&kept.node)).count();
+    let kept = disruptions.skipped().iter().filter(|kept| names.contains(&kept.node)).count();
     notes.extend(
         (kept > 0).then(|| format!("left in place (--ignore-daemonsets): {}", count(kept, "pod"))),
     );
@@ -47,8 +47,8 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
     Ok(Applied { notes })
 }
 
-fn departures(world: &World) -> &[Departure] {
-    world.disruptions().map_or(&[], |disruptions| disruptions.departures())
+fn departures(world: &World) -> &[RemovedPod] {
+    world.disruptions().map_or(&[], |disruptions| disruptions.removed())
 }
 
 fn them(nodes: usize) -> String {
@@ -56,8 +56,9 @@ fn them(nodes: usize) -> String {
 }
 
 /// How many of the pods were recreated, if any.
-fn replaced(departures: &[Departure]) -> Option<String> {
-    let is_replaced = |departure: &&Departure| matches!(departure.replacement, Replacement::Pod(_));
+fn replaced(departures: &[RemovedPod]) -> Option<String> {
+    let is_replaced =
+        |departure: &&RemovedPod| matches!(departure.replacement, Replacement::Pod(_));
     let replaced = departures.iter().filter(is_replaced).count();
     match (replaced, departures.len()) {
         (0, _) => None,

@@ -90,7 +90,7 @@ fn moved(
     to: impl FnOnce(&mut World, NamespacedName) -> bool,
 ) -> Result<Applied, EditError> {
     pending(world, pod)?;
-    let place = world.scheduler().queue().place_of(pod);
+    let place = world.scheduler().queue().queue_of(pod);
     let refused = |why: &str| Err(EditError(format!("pod {pod} {why}")));
     match place {
         QueueName::None => return refused("is in no queue: no profile serves its scheduler name"),

@@ -120,7 +120,7 @@ fn of_pod(world: &World, key: NamespacedName, pod: &Pod) -> Vec<EditOffer> {
 
 fn of_pending(world: &World, key: NamespacedName) -> Vec<EditOffer> {
     let mut offers = Vec::new();
-    match world.scheduler().queue().place_of(key) {
+    match world.scheduler().queue().queue_of(key) {
         QueueName::Unschedulable => {
             offers
                 .extend([EditOffer::of(&Edit::Activate(key)), EditOffer::of(&Edit::Requeue(key))]);

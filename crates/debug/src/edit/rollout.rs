@@ -10,7 +10,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_api::{Pod, Quantity};
 use kubestep_cluster::World;
-use kubestep_cluster::rollout::{RolloutState, Step, Strategy, WorkloadKind, WorkloadName};
+use kubestep_cluster::rollout::{RolloutState, RolloutStep, Strategy, WorkloadKind, WorkloadName};
 use kubestep_config::Feature;
 use kubestep_framework::pod::NamespacedName;
 
@@ -85,7 +85,7 @@ pub(super) fn apply(
     notes.extend(unused_limit(world, workload));
     let rollout = world.disruptions().and_then(|all| all.rollouts().last());
     let Some(rollout) = rollout else { return Ok(Applied { notes }) };
-    let is_deleted = |step: &&Step| step.deleted_from.is_some();
+    let is_deleted = |step: &&RolloutStep| step.deleted_from.is_some();
     let deleted = rollout.steps().iter().filter(is_deleted).count();
     let created = rollout.steps().len() - deleted;
     let is_complete = matches!(rollout.state(), RolloutState::Complete(_));

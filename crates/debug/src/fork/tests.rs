@@ -15,7 +15,7 @@ fn bytes(session: &Session) -> String {
         session.history().cycles().map(|record| json::cycle(record).to_string()).collect();
     let queue = session.world().scheduler().queue();
     let place =
-        |key: &kubestep_framework::pod::NamespacedName| format!("{key} {:?}", queue.place_of(*key));
+        |key: &kubestep_framework::pod::NamespacedName| format!("{key} {:?}", queue.queue_of(*key));
     let mut pods: Vec<_> = session.world().api().objects().pods.keys().copied().collect();
     pods.sort_unstable();
     let places: Vec<String> = pods.iter().map(place).collect();

@@ -121,7 +121,7 @@ mod tests {
     use crate::edit::Edit;
     use crate::edit::tests::{NODES, container, world_with};
     use crate::upgrade::{Aspect, CausingChanges};
-    use kubestep_config::versions::{Change, Switch};
+    use kubestep_config::versions::{Switch, VersionChange};
     use kubestep_config::{Feature, KubeVersion};
     use kubestep_framework::testing::key;
 
@@ -152,9 +152,9 @@ mod tests {
     fn the_responsible_changes_are_named_in_both_directions() {
         let a = run(original());
         let b = run(edited(&original(), "kube-version 1.34"));
-        let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
-        let devices = Change::Gate(Feature::DynamicResourceAllocation);
-        let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
+        let unresolvable = VersionChange::Switch(Switch::RequestAboveAllocatableUnresolvable);
+        let devices = VersionChange::Gate(Feature::DynamicResourceAllocation);
+        let answered = VersionChange::Switch(Switch::ClaimlessPodsAnswered);
         // Without the gate, the plugin does not run, and its switch has no effect.
         let cases = [
             (&a, &b, vec![unresolvable, answered, devices]),

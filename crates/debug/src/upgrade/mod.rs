@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Session;
 use crate::diff::{self, FinalState, Pair, Side};
 use kubestep_config::FeatureGates;
-use kubestep_config::versions::{Change, Switch, differences};
+use kubestep_config::versions::{Switch, VersionChange, differences};
 use kubestep_framework::pod::NamespacedName;
 
 pub use branches::{between_branches, cycles_as_far_as, gates};
@@ -76,7 +76,7 @@ pub enum PodEffect {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct CausingChanges {
     /// The changes, in the order of the table.
-    pub changes: Vec<Change>,
+    pub changes: Vec<VersionChange>,
     /// Whether no smaller set of the changes that matter was left untried.
     pub smallest: bool,
 }
@@ -105,7 +105,7 @@ pub struct OutcomeDifference {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Upgrade {
     /// All changes between the versions that kubestep decides by, in the order of the table.
-    pub changes: Vec<Change>,
+    pub changes: Vec<VersionChange>,
     /// The differences, by effect and pod.
     pub pods: Vec<OutcomeDifference>,
     /// The pods with the same results and messages.
@@ -155,7 +155,7 @@ pub fn compare(
 ) -> Result<Upgrade, RunError> {
     let (a, b) = (run(from)?, run(to)?);
     let outcomes = Pair { a: outcomes(&a), b: outcomes(&b) };
-    let changes: Vec<Change> =
+    let changes: Vec<VersionChange> =
         differences(from, to).into_iter().filter(|change| change.is_decided()).collect();
     let mut pods = different(&outcomes);
     let differing: BTreeSet<NamespacedName> = pods.iter().map(|pod| pod.pod).collect();

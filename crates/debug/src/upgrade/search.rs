@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::outcome::{Outcomes, of_pod, outcomes};
 use super::{Aspect, CausingChanges, OutcomeDifference, RunVersion};
 use kubestep_config::FeatureGates;
-use kubestep_config::versions::Change;
+use kubestep_config::versions::VersionChange;
 use kubestep_framework::pod::NamespacedName;
 
 /// The largest size of which all sets are tried first. Larger causes are found by leaving out
@@ -21,7 +21,7 @@ pub(super) struct CauseSearch<'a> {
     goal: Outcomes,
     differences: Vec<(NamespacedName, Aspect)>,
     /// What is known of each set of changes that was applied.
-    known: BTreeMap<Vec<Change>, RunComparison>,
+    known: BTreeMap<Vec<VersionChange>, RunComparison>,
     limit: usize,
 }
 
@@ -56,7 +56,7 @@ impl<'a> CauseSearch<'a> {
     }
 
     /// The cause of each difference, in their order, from the changes between the versions.
-    pub(super) fn causes(&mut self, changes: &[Change]) -> Vec<CausingChanges> {
+    pub(super) fn causes(&mut self, changes: &[VersionChange]) -> Vec<CausingChanges> {
         let mut causes: Vec<Option<CausingChanges>> = vec![None; self.differences.len()];
         if causes.is_empty() {
             return Vec::new();
@@ -84,7 +84,7 @@ impl<'a> CauseSearch<'a> {
     /// the difference `at`. `false` if they are more than the limit of runs allows.
     fn try_smaller(
         &mut self,
-        needed: &[Change],
+        needed: &[VersionChange],
         size: usize,
         at: usize,
         causes: &mut [Option<CausingChanges>],
@@ -104,7 +104,12 @@ impl<'a> CauseSearch<'a> {
     }
 
     /// Makes a set the cause of the differences that it explains and that have none yet.
-    fn assign(&mut self, set: &[Change], smallest: bool, causes: &mut [Option<CausingChanges>]) {
+    fn assign(
+        &mut self,
+        set: &[VersionChange],
+        smallest: bool,
+        causes: &mut [Option<CausingChanges>],
+    ) {
         let run = self.compared(set);
         for (cause, _) in causes.iter_mut().zip(run.each).filter(|(_, same)| *same) {
             cause.get_or_insert_with(|| CausingChanges { changes: set.to_vec(), smallest });
@@ -115,9 +120,9 @@ impl<'a> CauseSearch<'a> {
     /// of runs, what is left.
     fn minimized(
         &mut self,
-        mut set: Vec<Change>,
+        mut set: Vec<VersionChange>,
         holds: impl Fn(&RunComparison) -> bool,
-    ) -> Vec<Change> {
+    ) -> Vec<VersionChange> {
         let mut size = set.len().div_ceil(2).max(1);
         loop {
             let (before, mut at) = (set.len(), 0);
@@ -138,11 +143,11 @@ impl<'a> CauseSearch<'a> {
 
     /// How a run with these changes applied to the first version compares with the second one. If
     /// the input cannot be opened so, nothing is the same.
-    fn compared(&mut self, changes: &[Change]) -> RunComparison {
+    fn compared(&mut self, changes: &[VersionChange]) -> RunComparison {
         if let Some(known) = self.known.get(changes) {
             return known.clone();
         }
-        let apply = |gates, change: &Change| change.applied(gates, self.to);
+        let apply = |gates, change: &VersionChange| change.applied(gates, self.to);
         let run = (self.run)(changes.iter().fold(self.from, apply));
         let compared = run.map(|session| self.compare(&outcomes(&session))).unwrap_or_default();
         self.known.insert(changes.to_vec(), compared.clone());
@@ -164,11 +169,11 @@ fn how_many(items: usize, size: usize) -> usize {
 }
 
 /// All sets of `size` items, in order.
-fn combinations(items: &[Change], size: usize) -> Vec<Vec<Change>> {
+fn combinations(items: &[VersionChange], size: usize) -> Vec<Vec<VersionChange>> {
     if size == 0 {
         return vec![Vec::new()];
     }
-    let with = |(at, item): (usize, &Change)| {
+    let with = |(at, item): (usize, &VersionChange)| {
         let rest = combinations(&items[at + 1..], size - 1);
         rest.into_iter().map(|rest| [&[*item], &rest[..]].concat()).collect::<Vec<_>>()
     };

@@ -42,9 +42,9 @@ fn a_message_that_three_changes_make_names_them() {
     assert!(
         pod.message.b.starts_with("0/2 nodes are available: 2 Insufficient cpu. no new claims")
     );
-    let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
-    let devices = Change::Gate(Feature::DynamicResourceAllocation);
-    let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
+    let unresolvable = VersionChange::Switch(Switch::RequestAboveAllocatableUnresolvable);
+    let devices = VersionChange::Gate(Feature::DynamicResourceAllocation);
+    let answered = VersionChange::Switch(Switch::ClaimlessPodsAnswered);
     let changes = vec![unresolvable, answered, devices];
     assert_eq!(pod.cause, CausingChanges { changes, smallest: true });
     assert!(upgrade.changes.contains(&unresolvable));
@@ -55,8 +55,8 @@ fn a_gate_that_is_set_on_both_sides_is_no_cause() {
     let set = |minor| gates(minor).with(Feature::DynamicResourceAllocation, true);
     let upgrade = compare(set(33), set(34), &run(&large("p")), 100).unwrap();
     let causes: Vec<_> = upgrade.by_cause().into_iter().map(|(cause, _)| cause.clone()).collect();
-    let unresolvable = Change::Switch(Switch::RequestAboveAllocatableUnresolvable);
-    let answered = Change::Switch(Switch::ClaimlessPodsAnswered);
+    let unresolvable = VersionChange::Switch(Switch::RequestAboveAllocatableUnresolvable);
+    let answered = VersionChange::Switch(Switch::ClaimlessPodsAnswered);
     let changes = vec![unresolvable, answered];
     assert_eq!(causes, [CausingChanges { changes, smallest: true }]);
 }

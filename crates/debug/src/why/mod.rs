@@ -224,7 +224,7 @@ fn attempts(world: &World, history: &History, pod: &Pod) -> Vec<Arc<CycleRecord>
 fn is_under_way(world: &World, record: &CycleRecord) -> bool {
     let scheduler = world.scheduler();
     let waits = || scheduler.waiting().iter().any(|waiting| waiting.pod().uid() == record.uid);
-    let in_flight = || scheduler.queue().place_of(record.pod) == QueueName::InFlight;
+    let in_flight = || scheduler.queue().queue_of(record.pod) == QueueName::InFlight;
     record.cycle == scheduler.cycles() && in_flight() && !waits()
 }
 

@@ -84,7 +84,7 @@ pub struct HintCall {
 pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
     let queue = world.scheduler().queue();
     let queued = queue.get(pod)?;
-    let place = queue.place_of(pod);
+    let place = queue.queue_of(pod);
     let settings = queue.settings();
     let until = match place {
         QueueName::Backoff => queued.backoff_expiration.map(|end| settings.backoff_release(end)),
@@ -233,7 +233,7 @@ pub(super) fn place_of(world: &World, pod: &Pod) -> PodLocation {
         return waiting_place(waiting);
     }
     let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
-    match scheduler.queue().place_of(key) {
+    match scheduler.queue().queue_of(key) {
         QueueName::None if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) => {
             PodLocation::Unserved { scheduler_name: pod.spec.scheduler_name }
         }

@@ -126,6 +126,7 @@ fn nominate(rules: &dyn PreemptionRules, best: &NodeVictims) -> PostFilterAnswer
             node: best.node,
             victims: best.pods.clone(),
             candidate: best.record(),
+            message_prefix: rules.message_prefix(),
         }),
         ..PostFilterAnswer::default()
     }

@@ -36,10 +36,6 @@ pub mod group_victims;
 pub mod pick;
 pub mod victims;
 
-/// The plugin that preempts. Preemptions carry its name, and a pod group preempts as a whole only
-/// in a profile that has it.
-pub const PLUGIN: &str = "DefaultPreemption";
-
 /// What a plugin that preempts decides itself; the defaults are DefaultPreemption's. Upstream:
 /// `Interface` in `pkg/scheduler/framework/preemption/preemption.go`.
 pub trait PreemptionRules {
@@ -58,6 +54,16 @@ pub trait PreemptionRules {
     /// SchedulerAsyncPreemption is on.
     fn is_asynchronous(&self) -> bool {
         false
+    }
+
+    /// Whether pod groups of a profile with the plugin preempt as a whole.
+    fn preempts_for_groups(&self) -> bool {
+        false
+    }
+
+    /// What the plugin puts before its messages.
+    fn message_prefix(&self) -> &'static str {
+        ""
     }
 
     /// Why the cycle's pod is not eligible to preempt others; `None` if it is.
@@ -86,6 +92,24 @@ pub trait PreemptionRules {
         }
         search.select_victims(node, potential)
     }
+}
+
+/// Victims to evict for a pod.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Preemption {
+    /// The plugin that decided.
+    pub plugin: Symbol,
+    /// The node, by name.
+    pub node: Symbol,
+    /// The victims, in the order decided.
+    pub victims: Vec<Arc<PodInfo>>,
+    /// The candidate as recorded.
+    pub candidate: Candidate,
+    /// What the plugin puts before its messages.
+    pub message_prefix: &'static str,
+    /// Whether the victims are evicted in the background of the cycle, if the gate
+    /// SchedulerAsyncPreemption is on.
+    pub is_asynchronous: bool,
 }
 
 /// A candidate: a node and its victims.

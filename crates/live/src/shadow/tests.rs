@@ -70,7 +70,7 @@ impl Play {
     }
 
     fn queue_of(&self, name: &str) -> QueueName {
-        self.session.world().scheduler().queue().place_of(key(name))
+        self.session.world().scheduler().queue().queue_of(key(name))
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use crate::dynamic_resources::structured::Shortage;
 use crate::normalize::relative_to_highest;
+use crate::older_events;
 use crate::volumes;
 use kubestep_api::NodeAllocatableResourceClaimStatus;
 use kubestep_api::intern::Symbol;
@@ -17,7 +18,7 @@ use kubestep_config::{
     PluginDescriptor, PointSet, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
     BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
@@ -184,6 +185,12 @@ impl Plugin for DynamicResources {
             Registration::always(EventResource::DeviceClass, change),
             Registration::hinted(EventResource::ResourceSlice, change, hints::after_slice_change),
         ])
+    }
+
+    /// Up to 1.31, generated claims are no events.
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        let is_pod = newest.event.resource == EventResource::Pod;
+        (older.by_change || !is_pod).then(|| older_events::labels_and_taints(older, newest))
     }
 
     fn node_resource_claims(

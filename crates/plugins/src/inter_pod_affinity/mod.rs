@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::older_events;
 use kubestep_api::intern::Symbol;
 use kubestep_config::validation::Findings;
 use kubestep_config::{
@@ -12,7 +13,7 @@ use kubestep_config::{
     ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
@@ -103,6 +104,10 @@ impl Plugin for InterPodAffinity {
             Registration::hinted(EventResource::Pod, pod, hints::after_pod_change),
             Registration::hinted(EventResource::Node, node, hints::after_node_change),
         ])
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::labels_and_taints(older, newest))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

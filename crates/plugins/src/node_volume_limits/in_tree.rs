@@ -41,7 +41,7 @@ pub const OPENSTACK: PluginDescriptor =
 const fn descriptor(name: &'static str, doc: &'static str) -> PluginDescriptor {
     PluginDescriptor {
         signs: false,
-        history: &[PluginChange::Gone(Switch::InTreeVolumeLimitsRemoved)],
+        history: &[PluginChange::Removed(Switch::InTreeVolumeLimitsRemoved)],
         doc,
         long_doc: "Counts the volumes of one in-tree volume plugin on nodes without a CSINode; on \
                    the others, NodeVolumeLimits counts them for the CSI driver. The limit is the \

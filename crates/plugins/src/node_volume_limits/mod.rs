@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CsiNode, CsiNodeDriver, VolumeAttachment};
@@ -14,7 +15,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -190,6 +191,11 @@ impl Plugin for NodeVolumeLimits {
             false => vec![Registration::always(EventResource::VolumeAttachment, Action::DELETE)],
         });
         Some(events)
+    }
+
+    /// The hint for claims is new in 1.32.
+    fn older_registration(&self, _: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::without_hint_for(EventResource::PersistentVolumeClaim, newest))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -9,7 +9,7 @@ use kubestep_api::{
     CsiDriver, CsiNode, Object, PersistentVolume, PersistentVolumeClaim, StorageClass,
     VolumeAttachment,
 };
-use kubestep_config::versions::{Change, Switch};
+use kubestep_config::versions::{Switch, VersionChange};
 use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::events::Hint;
 use kubestep_framework::plugin::Plugin;
@@ -197,7 +197,7 @@ fn up_to_1_35_every_known_driver_insists_with_the_gate() {
     let (new, since) = (info_of(pod_json("p", "", &["new"])), Switch::VolumeLimitScalingOptIn);
     let on = FeatureGates::default().with(Feature::VolumeLimitScaling, true);
     let older = FeatureGates::of(since.since().before().unwrap());
-    let texts = [on, Change::Switch(since).applied(on, older)].map(|gates| {
+    let texts = [on, VersionChange::Switch(since).applied(on, older)].map(|gates| {
         let driver = decoded::<CsiDriver>(json!({"metadata": {"name": DRIVER}}));
         let cluster = Cluster { features: gates, ..cluster(None) }.with(driver);
         cluster.rejections(&build(&ProfileArgs::default(), &gates).unwrap(), &new)

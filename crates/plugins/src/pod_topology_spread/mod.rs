@@ -11,7 +11,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -111,6 +111,20 @@ impl Plugin for PodTopologySpread {
                 hints::after_node_change(cx, &pod.pod, objects, &of_nodes)
             }),
         ])
+    }
+
+    /// Tolerations are events since 1.32, with queueing hints only.
+    fn older_registration(&self, _: OlderEvents, newest: Registration) -> Option<Registration> {
+        let mut registration = newest;
+        if registration.event.resource == EventResource::Pod {
+            let action = registration.event.action;
+            registration.event.action = action.without(Action::UPDATE_POD_TOLERATION);
+        }
+        Some(registration)
+    }
+
+    fn counts_pods_of_namespace(&self) -> bool {
+        true
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use kubestep_api::{Node, Object, Pod, ResourceSlice};
-use kubestep_config::versions::{Change, Switch};
+use kubestep_config::versions::{Switch, VersionChange};
 use kubestep_framework::events::{Action, EventResource, Hint, Registration};
 use kubestep_framework::testing::{Cluster, decoded, info_of};
 
 /// The default gates, and the same without the switch.
 fn with_and_without(switch: Switch) -> [FeatureGates; 2] {
     let (with, older) = (FeatureGates::default(), switch.since().before().unwrap());
-    [with, Change::Switch(switch).applied(with, FeatureGates::of(older))]
+    [with, VersionChange::Switch(switch).applied(with, FeatureGates::of(older))]
 }
 
 /// The hints of the switch's plugin with and without it.

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
+use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Node};
@@ -19,7 +20,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
@@ -176,6 +177,12 @@ impl Plugin for VolumeBinding {
                 hints::after_capacity_change,
             ),
         ])
+    }
+
+    /// The hint for CSI drivers is new in 1.32.
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        let newest = older_events::labels_and_taints(older, newest);
+        Some(older_events::without_hint_for(EventResource::CsiDriver, newest))
     }
 
     /// Skips pods without claims; rejects pods with a claim that should already be bound.

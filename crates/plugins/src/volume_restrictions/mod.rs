@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{PersistentVolumeAccessMode, PersistentVolumeClaim, Pod};
@@ -15,7 +16,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
@@ -184,6 +185,10 @@ impl Plugin for VolumeRestrictions {
                 after_claim_creation,
             ),
         ])
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::labels_and_taints(older, newest))
     }
 
     /// Skips pods without restricted disks and without conflicting claims.

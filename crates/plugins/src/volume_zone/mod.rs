@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Labels, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
@@ -15,7 +16,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
@@ -205,6 +206,10 @@ impl Plugin for VolumeZone {
                 move |_, _, objects| plugin.after_volume_change(objects),
             ),
         ])
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::labels_and_taints(older, newest))
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -1,5 +1,5 @@
 //! Answers that are kept from cycle to cycle, because each depends on one node alone: they are
-//! asked again only for the nodes that changed.
+//! computed again only for the nodes that changed.
 //!
 //! A plugin names what it looks at in a pod (its key); all pods with the same key share its
 //! answers. So the cost of a cycle follows the change, not the size of the cluster.
@@ -90,7 +90,7 @@ pub(crate) struct AnswerCache {
 impl AnswerCache {
     /// Forgets everything, because something other than a node changed.
     pub fn clear(&mut self) {
-        // The numbers go on: who follows the changes must not take the new columns for the old ones.
+        // Numbers are not reused: a reader of the changes must not take new columns for old ones.
         let (first, dropped) = (self.changes(), self.dropped + 1);
         *self = AnswerCache { first, dropped, ..AnswerCache::default() };
     }

@@ -1,4 +1,4 @@
-//! The scores of all nodes for pods that are alike, kept from cycle to cycle: computed again only
+//! The scores of all nodes for similar pods, kept from cycle to cycle: computed again only
 //! for the nodes that changed, and summed up.
 //!
 //! Only plugins whose raw scores depend on one node alone, and whose normalized scores depend at
@@ -416,7 +416,7 @@ impl PluginScores {
     }
 }
 
-/// Whether the kept scores are those that the plugins give when they are asked again.
+/// Whether the kept scores are those that the plugins give when they run again.
 pub(crate) fn are_as_computed_again(kept: &KeptScores, cycle: ScoreCycle<'_>) -> bool {
     let ScoreCycle { framework, cx, state, feasible, .. } = cycle;
     let nodes = || feasible.iter().filter_map(|id| cx.snapshot.get(*id));

@@ -35,8 +35,7 @@ pub(crate) struct FilterMatrix {
     pub keys: SearchKeys,
 }
 
-/// Under what the search for the nodes of a pod is kept: what the verdicts depend on in the pod, as
-/// far as plugins name it.
+/// Cache keys of a search: what the verdicts depend on in the pod, by the plugins' filter keys.
 #[derive(Clone, Default)]
 pub(crate) struct SearchKeys {
     /// `None` if only some nodes were asked.

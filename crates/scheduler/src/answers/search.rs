@@ -1,4 +1,4 @@
-//! The search for feasible nodes, kept from cycle to cycle for pods that are alike.
+//! The search for feasible nodes, kept from cycle to cycle for similar pods.
 //!
 //! Which nodes pass all filters changes little between two such cycles: only the nodes whose
 //! verdicts differ are looked at. Where the search starts and how many nodes it wants may be

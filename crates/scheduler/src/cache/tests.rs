@@ -76,11 +76,11 @@ fn only_a_bound_pod_is_updated() {
 fn a_pod_that_was_replaced_under_its_name_leaves_the_node() {
     let mut cache = Cache::default();
     cache.add_pod(on("a", "n1"));
-    let mut anew = pod("a").on("n1");
-    anew.metadata.uid = "anew".into();
-    assert_eq!(cache.update_pod(&pod("a"), info(anew.clone())), Ok(()));
+    let mut recreated = pod("a").on("n1");
+    recreated.metadata.uid = "recreated".into();
+    assert_eq!(cache.update_pod(&pod("a"), info(recreated.clone())), Ok(()));
     assert_eq!((counts(&cache), cache.pod_count()), (vec![("n1", 1)], 1));
-    assert!(cache.pod(anew.metadata.uid).is_some());
+    assert!(cache.pod(recreated.metadata.uid).is_some());
 }
 
 #[test]

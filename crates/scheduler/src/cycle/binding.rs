@@ -166,7 +166,7 @@ impl Scheduler {
         status
     }
 
-    /// Unreserves and forgets the pod, tells the queue, and handles the failure.
+    /// Unreserves and forgets the pod, notifies the queue, and handles the failure.
     pub(crate) fn fail_binding(
         &mut self,
         mut cycle: Cycle,

@@ -11,7 +11,6 @@ pub(crate) mod binding;
 mod group;
 mod preemption;
 mod prioritize;
-mod rejections;
 mod schedule_one;
 pub(crate) mod schedule_pod;
 mod select;
@@ -21,6 +20,7 @@ use std::sync::Arc;
 
 use crate::answers::matrix::{SearchKeys, mark_outside_placement};
 use crate::cluster_state::ClusterState;
+use crate::interventions;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{Feature, FeatureGates};
@@ -94,7 +94,7 @@ pub(crate) struct Cycle {
     pub returned: Vec<Arc<NodeInfo>>,
     /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
     pub first_rejections: Column<VerdictId>,
-    /// Under what the search for nodes is kept.
+    /// The cache keys of the search for nodes.
     pub keys: SearchKeys,
     /// Whether the pod itself is nominated.
     pub is_nominated: bool,
@@ -125,6 +125,31 @@ pub(crate) struct CycleParts<'a> {
 }
 
 impl Cycle {
+    /// A cycle of a pod that is not nominated and not signed, before its search.
+    pub fn new(
+        framework: Arc<Framework>,
+        queued: QueuedPod,
+        record: CycleRecord,
+        nominated: NominatedPods,
+    ) -> Cycle {
+        Cycle {
+            framework,
+            queued,
+            state: interventions::initial_state(&record.interventions),
+            nominated,
+            returned: Vec::new(),
+            first_rejections: Column::default(),
+            keys: SearchKeys::default(),
+            is_nominated: false,
+            passing: None,
+            verdicts: Vec::new(),
+            evaluated: Vec::new(),
+            signature: None,
+            now: record.time,
+            record,
+        }
+    }
+
     /// What plugins see in this cycle.
     pub fn context<'a>(&'a self, cluster: &'a ClusterState) -> CycleContext<'a> {
         CycleContext {

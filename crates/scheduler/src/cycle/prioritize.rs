@@ -10,7 +10,7 @@ use super::{Cycle, CycleParts};
 use crate::answers::best::{self, Winner};
 use crate::answers::class_scores::{self, ScoreCycle};
 use crate::answers::scores::AnswerScorer;
-use crate::what_if::interventions;
+use crate::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::types::Extender;

@@ -12,7 +12,7 @@ use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::cache::CacheError;
 use crate::host::{Milestone, SchedulerHost};
-use crate::what_if::interventions;
+use crate::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, Pod, Time};
 use kubestep_config::versions::Switch;
@@ -20,7 +20,7 @@ use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::host::{ApiEvent, PodStatusPatch};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod, conditions};
-use kubestep_framework::preemption::{self, executor::Preemptor};
+use kubestep_framework::preemption::executor::Preemptor;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::runtime::binding::PermitOutcome;
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -97,22 +97,10 @@ impl Scheduler {
         let is_signed = record.opaque.as_ref().is_none_or(|opaque| opaque.lets_sign());
         let signs = is_signed && !interventions::decide(&record.interventions);
         let signature = self.signature(&queued, now).filter(|_| signs);
-        Ok(Cycle {
-            framework,
-            queued,
-            state: interventions::initial_state(&record.interventions),
-            nominated: self.queue.update_nominated_pods(),
-            returned: Vec::new(),
-            first_rejections: Default::default(),
-            keys: Default::default(),
-            is_nominated: self.queue.is_nominated(record.uid),
-            passing: None,
-            verdicts: Vec::new(),
-            evaluated: Vec::new(),
-            record,
-            signature,
-            now,
-        })
+        let nominated = self.queue.update_nominated_pods();
+        let is_nominated = self.queue.is_nominated(record.uid);
+        let cycle = Cycle::new(framework, queued, record, nominated);
+        Ok(Cycle { is_nominated, signature, ..cycle })
     }
 
     /// The pod's signature, as the queue computed it. It stays that of the pod before an update
@@ -184,6 +172,21 @@ impl Scheduler {
         selected
     }
 
+    /// Reports the nodes that they rejected to the plugins of the pod's profile that handle events:
+    /// while they filter, they cannot store them.
+    pub(crate) fn report_rejections(&mut self, record: &mut CycleRecord, now: Time) {
+        let handlers = self.profiles.handlers.clone();
+        let own = handlers.iter().filter(|handler| handler.profiles.contains(&record.profile));
+        for handler in own {
+            let nodes = rejected_by(handler.plugin.name(), record);
+            if !nodes.is_empty() {
+                record.keeps_rejections = true;
+                let cx = &mut self.handler_context(handler, now);
+                handler.plugin.nodes_rejected(cx, &nodes);
+            }
+        }
+    }
+
     /// Applies the changes of their states that plugins requested.
     pub(crate) fn apply_updates(&mut self, updates: &[StateUpdate]) {
         updates.iter().for_each(|update| update.apply(&mut self.cluster.shared.plugins));
@@ -227,7 +230,7 @@ impl Scheduler {
         cycle.record.dry_run = outcome.answer.dry_run;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
-            let prefix = if preemption.plugin == preemption::PLUGIN { "preemption: " } else { "" };
+            let prefix = preemption.message_prefix;
             let preemptor = Preemptor::pod(&cycle.queued.info);
             if let Err(text) = self.start_preemption(preemptor, preemption, cycle.now, host) {
                 let status = Status::error(format!("{prefix}{text}"));
@@ -452,6 +455,17 @@ fn report_failure(
         let patch = PodStatusPatch { condition, nominated_node };
         let _patched = host.patch_pod_status(cycle.queued.key(), patch);
     }
+}
+
+/// The nodes that a plugin rejected, also in a dry run of preemption.
+fn rejected_by(plugin: Symbol, record: &CycleRecord) -> Vec<Symbol> {
+    let is_own = |status: Option<&Status>| status.is_some_and(|status| status.plugin() == plugin);
+    let rejected = record.nodes.order.iter().filter(|id| {
+        let verdict = record.filter.verdicts.get(**id);
+        let filtered = verdict.and_then(|verdict| record.verdicts.get(verdict));
+        is_own(filtered) || is_own(record.dry_run.as_ref().and_then(|tried| tried.own(**id)))
+    });
+    rejected.map(|id| record.nodes.name(*id)).collect()
 }
 
 /// The message cut to the limit of an event note.

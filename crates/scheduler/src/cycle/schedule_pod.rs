@@ -13,8 +13,8 @@ use crate::answers::PluginAnswers;
 use crate::answers::matrix::FilterCycle;
 use crate::cluster_state::ClusterState;
 use crate::host::SchedulerHost;
+use crate::interventions;
 use crate::profiles::Profiles;
-use crate::what_if::interventions;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::versions::Switch;
@@ -163,7 +163,7 @@ impl SchedulePod<'_> {
             _ => self.cluster.snapshot.placement().as_ref(),
         };
         let mut feasible = Vec::new();
-        let passed = self.nodes_that_pass_filters(nodes, &mut feasible, &mut diagnosis);
+        let passed = self.find_feasible(nodes, &mut feasible, &mut diagnosis);
         // Also after an error, so that every node gets its turn.
         let processed = feasible.len() + diagnosis.statuses.len();
         self.advance_start(processed);
@@ -307,7 +307,7 @@ impl SchedulePod<'_> {
         self.cycle.begin_verdicts(&self.cluster.snapshot);
         let mut feasible = Vec::new();
         // Errors are ignored: the search goes on with all nodes.
-        self.nodes_that_pass_filters(&[node], &mut feasible, diagnosis).ok()?;
+        self.find_feasible(&[node], &mut feasible, diagnosis).ok()?;
         let feasible = self.nodes_that_pass_extenders(feasible, diagnosis).ok()?;
         if feasible.is_empty() {
             return None;
@@ -341,8 +341,8 @@ impl SchedulePod<'_> {
         nodes
     }
 
-    /// Visits `nodes` from where the last cycle stopped until enough pass.
-    fn nodes_that_pass_filters(
+    /// Collects the nodes that pass, from where the last cycle stopped, until they are enough.
+    fn find_feasible(
         &mut self,
         nodes: &[NodeId],
         feasible: &mut Vec<NodeId>,

@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
-use super::*;
+use super::{MoveCause, SchedulingQueue, with_orders};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::plugin::Plugin;
+use kubestep_config::versions::Switch;
+use kubestep_framework::plugin::{Plugin, QueueContext};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::record::QueueName;
 use kubestep_framework::status::node_statuses::add_once;
 
 /// Event labels with which a new pod enters the active queue. Its own nomination is recorded then.
@@ -25,7 +28,7 @@ impl SchedulingQueue {
     }
 
     pub(super) fn add_new(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>, cause: MoveCause) {
-        let from = self.place_of(pod.key());
+        let from = self.queue_of(pod.key());
         let mut pod = QueuedPod::new(pod, cx.now);
         self.sign(cx, &mut pod);
         self.move_to_active(cx, pod, from, cause);
@@ -65,7 +68,7 @@ impl SchedulingQueue {
         let key = pod.key();
         if pod.is_gated() {
             if self.active.contains(key) || self.backoff.contains(key) {
-                return self.place_of(key);
+                return self.queue_of(key);
             }
             return self.put_unschedulable(pod, from, cause);
         }

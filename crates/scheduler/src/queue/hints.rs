@@ -9,11 +9,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::queue::QueueSettings;
-use crate::queue::registrations::registrations;
 use crate::queue::signing;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
-use kubestep_framework::events::{Action, ClusterEvent, EventResource, HintFn, Registration};
+use kubestep_config::versions::Switch;
+use kubestep_framework::events::{
+    Action, ClusterEvent, EventResource, HintFn, OlderEvents, Registration,
+};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::runtime::Framework;
 
@@ -64,6 +66,8 @@ pub(super) struct QueuePlugins {
     /// The plugins that sign, by profile; empty where pods are not signed.
     pub(super) signers: IndexMap<Symbol, Vec<Arc<dyn Plugin>>>,
     hints: IndexMap<Symbol, Vec<HintEntry>>,
+    /// The plugins of all profiles that take part in requeueing.
+    requeueing: Vec<Arc<dyn Plugin>>,
 }
 
 /// The registrations that match one event, by profile.
@@ -111,10 +115,9 @@ impl QueuePlugins {
             register(&mut entries, EXTENDER.into(), every_event(settings));
         }
         for plugin in requeueing {
-            let events = plugin.events().unwrap_or_else(|| every_event(settings));
-            let events = registrations(settings, plugin.name(), events);
-            register(&mut entries, plugin.name(), events);
+            register(&mut entries, plugin.name(), registrations(settings, plugin.as_ref()));
         }
+        self.requeueing.extend_from_slice(requeueing);
         self.gates.insert(profile, gates.to_vec());
         self.hints.insert(profile, entries);
     }
@@ -139,6 +142,12 @@ impl QueuePlugins {
         self.entries().any(|entry| entry.plugin == plugin && entry.event.matches(event))
     }
 
+    /// Whether one of these plugins has such a property.
+    pub(super) fn any(&self, names: &[Symbol], is_such: fn(&dyn Plugin) -> bool) -> bool {
+        let mut such = self.requeueing.iter().filter(|plugin| is_such(plugin.as_ref()));
+        such.any(|plugin| names.contains(&plugin.name()))
+    }
+
     fn entries(&self) -> impl Iterator<Item = &HintEntry> {
         self.hints.values().flatten()
     }
@@ -152,6 +161,31 @@ fn requeueing_plugins(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
         descriptor.is_some_and(|d| REQUEUEING_POINTS.iter().any(|point| d.implements(*point)))
     };
     framework.instances().iter().filter(takes_part).cloned().collect()
+}
+
+/// What a plugin registers for in the version and with the gate of the settings.
+fn registrations(settings: &QueueSettings, plugin: &dyn Plugin) -> Vec<Registration> {
+    let newest = plugin.events().unwrap_or_else(|| every_event(settings));
+    let by_change = settings.behaviour.has(Switch::EventsByChange);
+    let older = OlderEvents { by_change, hints: settings.hints };
+    if by_change && older.hints {
+        return newest;
+    }
+    let own = newest.into_iter().filter_map(|newest| plugin.older_registration(older, newest));
+    own.filter_map(|registration| older_kinds(older, registration)).collect()
+}
+
+/// What holds for all plugins: up to 1.31 there are no events of resource slices and volume
+/// attachments, and those of CSI drivers are not distinguished.
+fn older_kinds(older: OlderEvents, mut registration: Registration) -> Option<Registration> {
+    registration.hint = registration.hint.filter(|_| older.hints);
+    match registration.event.resource {
+        _ if older.by_change => {}
+        EventResource::ResourceSlice | EventResource::VolumeAttachment => return None,
+        EventResource::CsiDriver => registration.event.action = Action::ADD | Action::UPDATE,
+        _ => {}
+    }
+    Some(registration)
 }
 
 fn every_event(settings: &QueueSettings) -> Vec<Registration> {
@@ -177,7 +211,8 @@ fn register(entries: &mut Vec<HintEntry>, plugin: Symbol, events: Vec<Registrati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kubestep_config::{FeatureGates, PluginDescriptor, ResolvedProfile};
+    use kubestep_config::versions::Behaviour;
+    use kubestep_config::{FeatureGates, KubeVersion, PluginDescriptor, ResolvedProfile};
     use kubestep_framework::events::Hint;
     use kubestep_framework::registry::Entry;
 
@@ -256,6 +291,26 @@ mod tests {
         assert_eq!(labels(&QueueSettings::default(), plugins), expected);
     }
 
+    #[test]
+    fn up_to_1_31_some_kinds_have_no_events() {
+        let of = |resource| {
+            let behaviour = Behaviour::of(KubeVersion::of_minor(31).unwrap());
+            let settings = QueueSettings { behaviour, ..QueueSettings::default() };
+            labels(&settings, vec![Bare("p", Some(vec![hinted(resource, Action::UPDATE)]))])
+        };
+        assert!(of(EventResource::ResourceSlice).is_empty());
+        assert!(of(EventResource::VolumeAttachment).is_empty());
+        assert_eq!(of(EventResource::CsiDriver), ["p storage.k8s.io/CSIDriver: asked"]);
+        assert_eq!(of(EventResource::Pod), ["p PodUpdate: asked"]);
+    }
+
+    #[test]
+    fn without_hints_none_is_asked() {
+        let settings = QueueSettings { hints: false, ..QueueSettings::default() };
+        let plugin = Bare("p", Some(vec![hinted(EventResource::Pod, Action::ADD)]));
+        assert_eq!(labels(&settings, vec![plugin]), ["p PodAdd: always"]);
+    }
+
     /// The pseudo-plugin for extenders is registered before all plugins.
     #[test]
     fn extenders_come_first() {
@@ -273,11 +328,11 @@ mod tests {
         all.add_profile(&QueueSettings::default(), "first".into(), &[], &[]);
         all.add_profile(&QueueSettings::default(), "second".into(), &[], &[plugin]);
         let added = ClusterEvent::new(EventResource::Node, Action::ADD);
-        let gone = ClusterEvent::new(EventResource::Node, Action::DELETE);
-        assert!(all.is_of_interest(&added) && !all.is_of_interest(&gone));
+        let deleted = ClusterEvent::new(EventResource::Node, Action::DELETE);
+        assert!(all.is_of_interest(&added) && !all.is_of_interest(&deleted));
         assert!(all.is_of_interest(&ClusterEvent::FORCE_ACTIVATE));
         assert!(all.concerns_gate("nodes".into(), &added));
-        assert!(!all.concerns_gate("nodes".into(), &gone));
+        assert!(!all.concerns_gate("nodes".into(), &deleted));
         let matching = all.matching(&added);
         let found = |profile: &str| matching.of_profile(profile.into()).map(<[_]>::len);
         assert_eq!([found("first"), found("second"), found("third")], [Some(0), Some(1), None]);

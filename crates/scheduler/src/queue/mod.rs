@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::queue::backoff::{BackoffOrder, BackoffQueue};
+use crate::queue::backoff::BackoffQueue;
 use crate::queue::heap::Heap;
 use crate::queue::hint_log::HintLog;
 use crate::queue::hints::QueuePlugins;
@@ -30,7 +30,7 @@ use kubestep_framework::events::EventResource;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
-use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
+use kubestep_framework::record::{QueueMove, QueueName};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::tie_break::TieBreak;
 
@@ -44,7 +44,6 @@ pub mod node_events;
 mod nominator;
 pub mod pod_events;
 mod reconfigure;
-mod registrations;
 mod requeueing;
 mod signing;
 #[cfg(test)]
@@ -113,7 +112,7 @@ pub struct SchedulingQueue {
     moved_in_cycle: Option<u64>,
     now: Time,
     moves: Vec<QueueMove>,
-    asked: HintLog,
+    hint_log: HintLog,
     tie_break: TieBreak,
     /// Number of walks over the unschedulable pods; each may have an order of its own.
     walks: u64,
@@ -147,11 +146,12 @@ fn queue_sort<'a>(
 macro_rules! with_orders {
     ($queue:expr, |$less:ident, $order:ident| $do:expr) => {{
         let (plugins, queue_order) = ($queue.plugins.clone(), $queue.order.clone());
-        let sort = queue_sort(&plugins, queue_order.as_deref());
+        let sort = $crate::queue::queue_sort(&plugins, queue_order.as_deref());
         let $less: $crate::queue::heap::Less<'_> = &sort;
         let tie = $queue.settings.pop_from_backoff.then_some($less);
-        let errors_apart = $queue.settings.behaviour.has(Switch::ErrorBackoffQueue);
-        let $order = BackoffOrder { tie, errors_apart };
+        let switch = kubestep_config::versions::Switch::ErrorBackoffQueue;
+        let errors_apart = $queue.settings.behaviour.has(switch);
+        let $order = $crate::queue::backoff::BackoffOrder { tie, errors_apart };
         $do
     }};
 }
@@ -181,7 +181,7 @@ impl SchedulingQueue {
             moved_in_cycle: None,
             now: Time::default(),
             moves: Vec::new(),
-            asked: HintLog::default(),
+            hint_log: HintLog::default(),
             tie_break: TieBreak::default(),
             walks: 0,
         }
@@ -327,7 +327,7 @@ impl SchedulingQueue {
         if from == to {
             return;
         }
-        self.asked.forget(pod);
+        self.hint_log.forget(pod);
         let MoveCause { event, plugin } = cause;
         let (time, order) = (self.now, None);
         self.moves.push(QueueMove { time, pod, from, to, event, plugin, order });

@@ -24,7 +24,7 @@ struct NominatedPodRef {
 /// Nominated pods by node, in the order nominated, and the node by the pod's UID.
 #[derive(Clone, Default)]
 pub(super) struct Nominator {
-    /// Who stands at which place in the lists of `pods`.
+    /// Which pod is at which position in the lists of `pods`.
     by_node: HashMap<Symbol, Vec<NominatedPodRef>>,
     node_of: HashMap<Symbol, Symbol>,
     /// The nodes by pod: two pods may bear a name one after the other.

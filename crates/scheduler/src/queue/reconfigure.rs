@@ -2,9 +2,18 @@
 
 use std::sync::Arc;
 
-use super::*;
+use indexmap::IndexMap;
+
+use super::{MoveCause, QueueSettings, SchedulingQueue};
+use crate::queue::backoff::BackoffQueue;
+use crate::queue::hints::QueuePlugins;
 use kubestep_api::Object;
+use kubestep_api::intern::Symbol;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::record::QueueName;
+use kubestep_framework::runtime::Framework;
 
 impl SchedulingQueue {
     /// Switches to other profiles and settings. Every pod stays in its queue, in the new order,

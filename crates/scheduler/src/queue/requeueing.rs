@@ -6,15 +6,17 @@
 
 use std::sync::Arc;
 
-use super::*;
+use super::{MoveCause, SchedulingQueue};
 use crate::queue::hint_log;
-use crate::queue::hints::{HintEntry, MatchingHints};
+use crate::queue::hints::{HintEntry, MatchingHints, QueuePlugins};
 use kubestep_api::Object;
+use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{ClusterEvent, EventObjects, EventResource, Hint};
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::record::QueueName;
 use kubestep_framework::stopwatch::Work;
-
-/// The plugin of scheduling gates.
-const SCHEDULING_GATES: &str = "SchedulingGates";
 
 /// How to requeue a rejected pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,20 +98,20 @@ impl SchedulingQueue {
     ) -> Result<(), AlreadyQueued> {
         self.begin(cx);
         let uid = pod.uid();
-        let added = self.take_back(cx, pod);
+        let added = self.requeue_failed(cx, pod);
         if self.in_flight.contains(uid) {
             Arc::make_mut(&mut self.in_flight).done(uid);
         }
         added
     }
 
-    fn take_back(
+    fn requeue_failed(
         &mut self,
         cx: &QueueContext<'_>,
         mut pod: QueuedPod,
     ) -> Result<(), AlreadyQueued> {
         let key = pod.key();
-        match self.place_in_queues(key) {
+        match self.queue_except_in_flight(key) {
             QueueName::None | QueueName::InFlight => {}
             queue => return Err(AlreadyQueued { key, queue }),
         }
@@ -123,7 +125,7 @@ impl SchedulingQueue {
         pod.backoff_expiration = self.settings.backoff_expiration(&pod);
         pod.flushed = false;
         if !self.settings.hints {
-            self.take_back_without_hints(cx, pod);
+            self.requeue_failed_without_hints(cx, pod);
             return Ok(());
         }
         let verdict = self.judge_in_flight(cx, &pod);
@@ -220,7 +222,7 @@ impl SchedulingQueue {
             event: *judged.event,
             answer: hint_log::name(answer),
         });
-        self.asked.note(cx.now, pod.key(), (entry.plugin, *judged.event), &answer);
+        self.hint_log.note(cx.now, pod.key(), (entry.plugin, *judged.event), &answer);
         answer.unwrap_or(Hint::Queue)
     }
 
@@ -285,7 +287,7 @@ impl SchedulingQueue {
             if verdict.strategy != QueueingStrategy::Skip {
                 // Removed first, so that a pod that becomes gated frees its slot.
                 self.leave_unschedulable(pod.key());
-                let from = place_among_unschedulable(&pod);
+                let from = unschedulable_queue(&pod);
                 self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
             }
         }
@@ -306,7 +308,7 @@ impl SchedulingQueue {
         let Some(gate) = pod.gating_plugin else { return false };
         match self.settings.behaviour.has(Switch::GatingPluginDecides) {
             true => !plugins.concerns_gate(gate, event),
-            false => pod.unschedulable_plugins.contains(&SCHEDULING_GATES.into()),
+            false => plugins.any(&pod.unschedulable_plugins, |plugin| plugin.gates_by_spec()),
         }
     }
 
@@ -336,6 +338,6 @@ impl SchedulingQueue {
 }
 
 /// The queue name of an unschedulable pod: gated or unschedulable.
-pub(super) fn place_among_unschedulable(pod: &QueuedPod) -> QueueName {
+pub(super) fn unschedulable_queue(pod: &QueuedPod) -> QueueName {
     if pod.is_gated() { QueueName::Gated } else { QueueName::Unschedulable }
 }

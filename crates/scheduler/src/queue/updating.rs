@@ -5,11 +5,17 @@
 
 use std::sync::Arc;
 
-use super::*;
+use super::{MoveCause, SchedulingQueue, with_orders};
 use crate::queue::pod_events::pod_update_events;
-use crate::queue::requeueing::{JudgedEvent, place_among_unschedulable};
+use crate::queue::requeueing::{JudgedEvent, unschedulable_queue};
+use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, Pod};
+use kubestep_config::versions::Switch;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
+use kubestep_framework::objects::Objects;
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::record::QueueName;
 
 fn key_of(pod: &Pod) -> NamespacedName {
     NamespacedName::new(pod.metadata.namespace, pod.metadata.name)
@@ -63,7 +69,7 @@ impl SchedulingQueue {
             let Some(pod) = self.unschedulable.get(key).cloned() else { return };
             let hints = plugins.matching(event);
             let verdict = self.judge(cx, &pod, JudgedEvent { event, objects, hints: &hints });
-            let (from, label) = (place_among_unschedulable(&pod), Symbol::new(&event.label()));
+            let (from, label) = (unschedulable_queue(&pod), Symbol::new(&event.label()));
             self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
         }
     }
@@ -98,7 +104,7 @@ impl SchedulingQueue {
     pub fn delete(&mut self, pod: &Pod) {
         self.delete_nominated_pod_if_exists(pod.metadata.uid);
         let key = key_of(pod);
-        let from = self.place_in_queues(key);
+        let from = self.queue_except_in_flight(key);
         with_orders!(self, |less, order| match from {
             QueueName::Active => drop(Arc::make_mut(&mut self.active).remove(key, less)),
             QueueName::Backoff => drop(self.backoff.remove(key, order)),
@@ -134,7 +140,7 @@ impl SchedulingQueue {
     /// Moves one pod. `true` if it is now in the active queue because of this.
     pub(super) fn activate_one(&mut self, cx: &QueueContext<'_>, key: NamespacedName) -> bool {
         let (pod, from) = match self.unschedulable.get(key) {
-            Some(pod) => (pod.clone(), place_among_unschedulable(pod)),
+            Some(pod) => (pod.clone(), unschedulable_queue(pod)),
             None => {
                 let removed = with_orders!(self, |_less, order| self.backoff.remove(key, order));
                 let Some(pod) = removed else { return false };

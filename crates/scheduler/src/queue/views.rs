@@ -6,9 +6,13 @@
 use std::mem::take;
 use std::sync::Arc;
 
-use super::*;
+use super::{QueueSettings, SchedulingQueue, queue_sort, requeueing, with_orders};
+use kubestep_api::Time;
+use kubestep_api::intern::Symbol;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::pod::nominated::NominatedPods;
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 
 impl SchedulingQueue {
     /// The pods of the active queue, in the order in which they would be popped.
@@ -66,8 +70,8 @@ impl SchedulingQueue {
     }
 
     /// The queue that the pod with that key is in.
-    pub fn place_of(&self, key: NamespacedName) -> QueueName {
-        match self.place_in_queues(key) {
+    pub fn queue_of(&self, key: NamespacedName) -> QueueName {
+        match self.queue_except_in_flight(key) {
             QueueName::None if self.in_flight.by_key(key).is_some() => QueueName::InFlight,
             place => place,
         }
@@ -79,7 +83,7 @@ impl SchedulingQueue {
     }
 
     /// The queue that the pod with that key is in, except in flight.
-    pub(super) fn place_in_queues(&self, key: NamespacedName) -> QueueName {
+    pub(super) fn queue_except_in_flight(&self, key: NamespacedName) -> QueueName {
         if self.active.contains(key) {
             return QueueName::Active;
         }
@@ -87,7 +91,7 @@ impl SchedulingQueue {
             return QueueName::Backoff;
         }
         let waiting = self.unschedulable.get(key);
-        waiting.map_or(QueueName::None, |pod| requeueing::place_among_unschedulable(pod))
+        waiting.map_or(QueueName::None, |pod| requeueing::unschedulable_queue(pod))
     }
 
     /// Backoffs, limits and switches that the queue was built with.
@@ -135,7 +139,7 @@ impl SchedulingQueue {
 
     /// How many moves and how many answers of hints were recorded since they were drained.
     pub fn recorded(&self) -> (usize, usize) {
-        (self.moves.len(), self.asked.len())
+        (self.moves.len(), self.hint_log.len())
     }
 
     /// The moves since the last call, in order.
@@ -146,6 +150,6 @@ impl SchedulingQueue {
     /// The hints since the last call, in order. An answer that does not requeue the pod is logged
     /// once between two moves of the pod.
     pub fn drain_hints(&mut self) -> Vec<HintRecord> {
-        self.asked.drain()
+        self.hint_log.drain()
     }
 }

@@ -11,10 +11,14 @@
 
 use std::sync::Arc;
 
-use super::*;
-use crate::queue::requeueing::{JudgedEvent, RequeueDecision, place_among_unschedulable};
+use super::{MoveCause, SchedulingQueue};
+use crate::queue::requeueing::{JudgedEvent, RequeueDecision, unschedulable_queue};
+use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodStatus};
 use kubestep_framework::events::{ClusterEvent, EventObjects};
+use kubestep_framework::plugin::QueueContext;
+use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::record::QueueName;
 
 /// Whether an update changes more than the status and the bookkeeping of the API server.
 fn is_changed(old: &Pod, new: &Pod) -> bool {
@@ -32,7 +36,7 @@ fn is_changed(old: &Pod, new: &Pod) -> bool {
 
 impl SchedulingQueue {
     /// Requeues a pod whose attempt failed.
-    pub(super) fn take_back_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
+    pub(super) fn requeue_failed_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let moved = self.moved_in_cycle == Some(self.cycle);
         let cause = MoveCause::event("ScheduleAttemptFailure");
@@ -53,13 +57,13 @@ impl SchedulingQueue {
         let Some(pod) = self.unschedulable.get(key).filter(|_| is_changed(old, new)) else {
             return;
         };
-        let (pod, from) = (QueuedPod::clone(pod), place_among_unschedulable(pod));
+        let (pod, from) = (QueuedPod::clone(pod), unschedulable_queue(pod));
         let label = Symbol::new("PodUpdate");
         self.requeue(cx, pod, from, RequeueDecision::AFTER_BACKOFF, label);
     }
 
     /// Requeues the pods that a pod with a node may help: those with a required affinity term that
-    /// matches it, and those in its namespace that spread constraints rejected.
+    /// matches it, and those in its namespace that a plugin rejected which counts pods.
     pub(crate) fn move_related(
         &mut self,
         cx: &QueueContext<'_>,
@@ -71,18 +75,18 @@ impl SchedulingQueue {
         if !self.plugins.is_of_interest(&event) {
             return;
         }
-        let (namespace, spread) = (pod.metadata.namespace, Symbol::new("PodTopologySpread"));
+        let (namespace, plugins) = (pod.metadata.namespace, self.plugins.clone());
         let labels = cx.objects.namespace_labels(namespace);
         let is_related = |waiting: &&Arc<QueuedPod>| {
             let same_namespace = waiting.info.pod.metadata.namespace == namespace;
             let mut terms = waiting.info.own_terms().required_affinity.iter();
-            (same_namespace && waiting.unschedulable_plugins.contains(&spread))
+            (same_namespace
+                && plugins.any(&waiting.unschedulable_plugins, |it| it.counts_pods_of_namespace()))
                 || terms.any(|term| term.matches(pod, &labels))
         };
         self.walks += 1;
         let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
         let candidates = walk.filter(is_related).cloned().collect();
-        let plugins = self.plugins.clone();
         let hints = plugins.matching(&event);
         self.move_pods(cx, candidates, JudgedEvent { event: &event, objects, hints: &hints });
     }

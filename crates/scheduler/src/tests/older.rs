@@ -2,13 +2,13 @@
 
 use super::*;
 use kubestep_config::Feature;
-use kubestep_config::versions::{Change, Switch};
+use kubestep_config::versions::{Switch, VersionChange};
 use kubestep_framework::status::Code;
 
 /// The default gates, and the same without the switch.
 fn with_and_without(switch: Switch) -> [FeatureGates; 2] {
     let (with, older) = (FeatureGates::default(), switch.since().before().unwrap());
-    [with, Change::Switch(switch).applied(with, FeatureGates::of(older))]
+    [with, VersionChange::Switch(switch).applied(with, FeatureGates::of(older))]
 }
 
 /// Both switches of DynamicResources: its PostFilter answers up to 1.32, and again since 1.34.

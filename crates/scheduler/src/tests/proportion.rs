@@ -136,7 +136,7 @@ fn after_a_change_plugins_are_asked_only_about_the_nodes_it_is_about() {
         ("node added", |bench| bench.add(zoned(900)), 2),
         ("node removed", |bench| bench.delete(zoned(9)), 1),
         (
-            "node made anew",
+            "node recreated",
             |bench| {
                 bench.delete(zoned(9));
                 bench.add(zoned(9));

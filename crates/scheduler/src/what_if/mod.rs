@@ -5,8 +5,6 @@
 //! in cycles to come, [`HoldRule`]s hold pods at Permit. A [`ReplayHint`] repeats a recorded cycle
 //! faster than the first time.
 
-mod holds;
-pub(crate) mod interventions;
 mod probe;
 mod replay;
 
@@ -17,8 +15,9 @@ use kubestep_framework::plugin::JointPods;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
 
-pub use holds::{HoldRule, ParseHoldError, PodSelection, release};
-pub use interventions::{Interventions, PendingIntervention};
+pub use crate::interventions::{
+    HoldRule, Interventions, ParseHoldError, PendingIntervention, PodSelection, release,
+};
 pub use probe::{FilterRejection, PreemptionProbe, Probe, Scored};
 pub use replay::ReplayHint;
 

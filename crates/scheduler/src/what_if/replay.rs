@@ -4,7 +4,7 @@
 //! The pod is popped, PreFilter and the selected node's filters run, and from Reserve on the
 //! cycle takes its usual course. Skipped are the other nodes' verdicts and all scores, which are
 //! most of the work and change only two things: where the next search starts, which the record
-//! tells, and the ranking that batching remembers, which it does not. So a cycle after several
+//! shows, and the ranking that batching remembers, which it does not. So a cycle after several
 //! repeated ones may miss that ranking: run the last one with [`Scheduler::schedule_one`], and
 //! each one before a cycle that batching proposed a node to.
 
@@ -12,7 +12,7 @@ use crate::Scheduler;
 use crate::cycle::Cycle;
 use crate::cycle::schedule_pod::PreFilterNodes;
 use crate::host::SchedulerHost;
-use crate::what_if::interventions;
+use crate::interventions;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::QueuedPod;

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::error::SourceError;
 use super::files::FileText;
 use super::item::{Expected, SourceItem};
-use super::json::Counter;
+use super::json::LineCounter;
 use kubestep_api::{Kind, Provisioning};
 
 /// The format of a file that another tool writes.
@@ -115,7 +115,7 @@ fn items<'a>(
         parts.into_iter().filter(|(text, ..)| *text != "null").enumerate().collect();
     // Lines are counted from the start of the file, so parts have to be in its order.
     parts.sort_by_key(|(_, (text, ..))| text.as_ptr() as usize);
-    let mut counter = Counter::new(file.piece());
+    let mut counter = LineCounter::new(file.piece());
     let mut items: Vec<(usize, SourceItem<'a>)> = parts
         .into_iter()
         .map(|(at, (text, document, expected))| (at, counter.item(text, document, expected)))

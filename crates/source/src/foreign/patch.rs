@@ -116,8 +116,8 @@ fn merge(list: &mut Vec<Value>, changes: Vec<Value>, keys: &[&str]) {
     }
 }
 
-fn remove(list: Option<&mut Value>, gone: &Value) {
-    if let (Some(Value::Array(list)), Some(gone)) = (list, gone.as_array()) {
-        list.retain(|item| !gone.contains(item));
+fn remove(list: Option<&mut Value>, deleted: &Value) {
+    if let (Some(Value::Array(list)), Some(deleted)) = (list, deleted.as_array()) {
+        list.retain(|item| !deleted.contains(item));
     }
 }

@@ -38,7 +38,7 @@ fn what_only_looks_like_a_foreign_file_is_read_as_it_is() {
 
 #[test]
 fn every_kind_is_held_by_a_format_or_lacking_in_it() {
-    // A catalogue holds no objects, and nobody misses them in it.
+    // A catalogue holds no objects, so it does not lack any.
     for format in FORMATS.iter().filter(|format| !format.holds.is_empty()) {
         let about = format.about("f", Vec::new());
         assert_eq!(about.lacks.len() + format.holds.len(), Kind::all().count(), "{}", format.name);

@@ -14,7 +14,7 @@ use super::{
 use crate::error::SourceError;
 use crate::item::{Expected, ItemText, SourceItem};
 use crate::piece::{Piece, TextPosition};
-use crate::reader::{Reader, line_ends, too_large};
+use crate::reader::{TextReader, line_ends, too_large};
 use crate::{MemoryLimits, Progress, add, files};
 use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::intern::Symbol;
@@ -97,7 +97,7 @@ pub(crate) fn needed() -> usize {
 
 /// Reads the recording that begins with `text`.
 pub(crate) fn read(
-    mut reader: Reader<'_>,
+    mut reader: TextReader<'_>,
     mut text: String,
     limits: MemoryLimits,
 ) -> Result<ReadRecording, LineError> {

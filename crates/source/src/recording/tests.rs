@@ -82,8 +82,8 @@ fn it_is_wound_to_any_time() {
 
 #[test]
 fn an_object_that_was_made_anew_is_another() {
-    let anew = LINES[4].replace("\"uid\":\"2\"", "\"uid\":\"9\"");
-    let mut input = read(text().replace(LINES[4], &anew).as_bytes()).unwrap();
+    let recreated = LINES[4].replace("\"uid\":\"2\"", "\"uid\":\"9\"");
+    let mut input = read(text().replace(LINES[4], &recreated).as_bytes()).unwrap();
     input.wind(None);
     assert_eq!(names(&input), ["Node b", "Pod x/ä"]);
 }
@@ -122,9 +122,10 @@ fn also_where_it_is_packed() {
             packed.len()
         );
         best = found;
-        let told = input.warnings.iter().any(|warning| warning.contains("is truncated: its last"));
+        let warned =
+            input.warnings.iter().any(|warning| warning.contains("is truncated: its last"));
         // gzip's trailer may be missing after a complete recording.
-        assert!(told || found == 5, "{length}: {:?}", input.warnings);
+        assert!(warned || found == 5, "{length}: {:?}", input.warnings);
     }
     assert_eq!(best, 5);
 }
@@ -140,10 +141,10 @@ fn check(cut: &[u8], whole: usize, about: &str) {
             let found = input.objects.len() + recording.changes.len();
             let expected = [0, 1, 2, 2, 3, 4, 4, 5, 5][whole - 1];
             assert_eq!(found, expected, "{about}");
-            let told = input.warnings.first().is_some_and(|warning| {
+            let warned = input.warnings.first().is_some_and(|warning| {
                 warning.contains(&format!("its last complete record is line {whole}"))
             });
-            assert_eq!(told, whole < 9, "{about}: {:?}", input.warnings);
+            assert_eq!(warned, whole < 9, "{about}: {:?}", input.warnings);
         }
     }
 }

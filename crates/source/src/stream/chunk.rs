@@ -40,14 +40,14 @@ pub(super) struct Chunk {
 
 /// The result of decoding a chunk.
 pub(super) struct DecodedChunk {
-    pub found: Vec<Decoded>,
+    pub found: Vec<DecodedObject>,
     /// Number of bytes that were decoded.
     pub used: usize,
     pub end: ChunkEnd,
 }
 
 /// A decoded object of a chunk.
-pub(super) struct Decoded {
+pub(super) struct DecodedObject {
     /// The document: from 1 within the chunk, or 0 in a list.
     pub document: u32,
     pub place: TextPosition,
@@ -118,7 +118,7 @@ impl Chunk {
     }
 
     /// The object at the cursor, and the length of its text with the comma.
-    fn object(&self, cursor: &Cursor) -> Result<(Decoded, usize), ChunkEnd> {
+    fn object(&self, cursor: &Cursor) -> Result<(DecodedObject, usize), ChunkEnd> {
         let in_list = self.sequence != Sequence::Documents;
         match self.text.as_bytes().get(cursor.at) {
             None if in_list && self.is_last => {
@@ -136,7 +136,7 @@ impl Chunk {
             NextObject::Object(content, length) => {
                 let comma = self.comma(cursor.at + length, cursor.document)?;
                 let (document, place) = (cursor.document, cursor.place);
-                Ok((Decoded { document, place, content }, length + comma))
+                Ok((DecodedObject { document, place, content }, length + comma))
             }
             NextObject::End(end) => Err(end),
         }

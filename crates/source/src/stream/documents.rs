@@ -4,12 +4,12 @@
 use rayon::prelude::*;
 
 use super::FoundObject;
-use super::chunk::{self, Decoded, Sequence, is_single};
+use super::chunk::{self, DecodedObject, Sequence, is_single};
 use super::feed::TextFeed;
 use super::relay;
 use crate::error::SourceError;
 use crate::item::{DecodedItem, Envelope, Expected, ItemText, SourceItem, is_list};
-use crate::json::{Counter, ObjectTexts, first_document};
+use crate::json::{LineCounter, ObjectTexts, first_document};
 use crate::piece::{Piece, TextPosition};
 use crate::{add, decode};
 use kubestep_api::Kind;
@@ -46,9 +46,9 @@ struct Documents<'p> {
 struct DocumentFields {
     api_version: Option<String>,
     kind: Option<String>,
-    items: Option<Vec<Decoded>>,
+    items: Option<Vec<DecodedObject>>,
     /// The fields of an export, in order.
-    exported: Vec<(Expected, Vec<Decoded>)>,
+    exported: Vec<(Expected, Vec<DecodedObject>)>,
 }
 
 impl Documents<'_> {
@@ -90,7 +90,7 @@ impl Documents<'_> {
     }
 
     /// Reads the items of a list, from its `[` to its `]`.
-    fn items(&mut self, expected: Option<Expected>) -> Result<Vec<Decoded>> {
+    fn items(&mut self, expected: Option<Expected>) -> Result<Vec<DecodedObject>> {
         self.feed.take(1);
         self.feed.next()?;
         let sequence = Sequence::Items(expected);
@@ -139,7 +139,7 @@ impl Documents<'_> {
             }
             (_, Some(expected)) if expected.is_single() => {
                 let content = chunk::ChunkItem::Unnamed(self.feed.value(self.number)?);
-                let decoded = Decoded { document: self.number, place, content };
+                let decoded = DecodedObject { document: self.number, place, content };
                 fields.exported.push((expected, vec![decoded]));
             }
             (_, Some(expected)) if is_list && fields.may_be_export() => {
@@ -183,7 +183,7 @@ impl Documents<'_> {
     }
 
     /// Stores decoded objects; those that do not contain their kind are of the expected one.
-    fn keep(&mut self, decoded: Vec<Decoded>, expected: Expected) -> Result<()> {
+    fn keep(&mut self, decoded: Vec<DecodedObject>, expected: Expected) -> Result<()> {
         let name = self.feed.name();
         let is_checked = self.feed.is_checked;
         let settle = |one| settle(name, one, expected, is_checked);
@@ -249,7 +249,7 @@ fn decode_parts(
     parts: ObjectTexts<'_>,
 ) -> Result<Vec<FoundObject>> {
     let piece = feed.piece();
-    let mut counter = Counter::new(piece);
+    let mut counter = LineCounter::new(piece);
     let items: Vec<SourceItem<'_>> =
         parts.into_iter().map(|(text, expected)| counter.item(text, document, expected)).collect();
     add(&feed.progress().found, items.len());
@@ -262,11 +262,11 @@ fn decode_parts(
 
 fn settle(
     file: &str,
-    decoded: Decoded,
+    decoded: DecodedObject,
     expected: Expected,
     is_checked: bool,
 ) -> Result<FoundObject> {
-    let Decoded { document, place, content } = decoded;
+    let DecodedObject { document, place, content } = decoded;
     let outcome = match content {
         chunk::ChunkItem::Outcome(outcome) => outcome,
         chunk::ChunkItem::Unnamed(text) => {

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::error::SourceError;
 use crate::piece::{Piece, TextPosition};
-use crate::reader::Reader;
+use crate::reader::TextReader;
 use crate::{MemoryLimits, Progress};
 use kubestep_api::object::leading_value;
 
@@ -13,7 +13,7 @@ const MARKER: usize = 256;
 
 /// Text that was read and not consumed yet.
 pub(super) struct TextFeed<'p> {
-    reader: Reader<'p>,
+    reader: TextReader<'p>,
     pub limits: MemoryLimits,
     /// Whether unknown fields are reported.
     pub is_checked: bool,
@@ -43,7 +43,7 @@ pub(super) struct TextPiece {
 impl<'p> TextFeed<'p> {
     /// A window on the file that begins with `text`.
     pub fn new(
-        reader: Reader<'p>,
+        reader: TextReader<'p>,
         text: String,
         limits: MemoryLimits,
         is_checked: bool,

@@ -1,4 +1,5 @@
 //! Large JSON: read, split and decoded in chunks, so that only the chunks in progress are held.
+//! A serial scan would decode on one core; for the load time, see docs/src/speed.md.
 //!
 //! A file is a sequence of documents ([`documents`]), read through a window ([`feed`]). Consecutive
 //! objects, as items of a list or as documents, are split where an object seems to begin, and the
@@ -16,7 +17,7 @@ mod tests;
 use super::MemoryLimits;
 use super::error::SourceError;
 use super::item::DecodedItem;
-use super::reader::Reader;
+use super::reader::TextReader;
 use feed::TextFeed;
 
 /// An object of a chunk with its place in the file.
@@ -30,7 +31,7 @@ pub(super) struct FoundObject {
 
 /// Reads the file that begins with `text`. With `is_checked`, unknown fields are reported.
 pub(super) fn read(
-    reader: Reader<'_>,
+    reader: TextReader<'_>,
     text: String,
     limits: MemoryLimits,
     is_checked: bool,

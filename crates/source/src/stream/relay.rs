@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use super::chunk::{Chunk, ChunkEnd, Decoded, DecodedChunk, Sequence};
+use super::chunk::{Chunk, ChunkEnd, DecodedChunk, DecodedObject, Sequence};
 use super::feed::TextFeed;
 use crate::add;
 use crate::error::SourceError;
@@ -21,7 +21,7 @@ pub(super) struct Relay<'f, 'p> {
     is_first: bool,
     /// Number of documents before those of the next chunk.
     documents: u32,
-    found: Vec<Decoded>,
+    found: Vec<DecodedObject>,
 }
 
 /// A chunk that is being decoded.
@@ -54,23 +54,30 @@ pub(super) fn decode(
     feed: &mut TextFeed<'_>,
     sequence: Sequence,
     documents: &mut u32,
-) -> Result<Vec<Decoded>, Box<SourceError>> {
+) -> Result<Vec<DecodedObject>, Box<SourceError>> {
     let file = Symbol::new(feed.name());
     let is_first = sequence != Sequence::Documents;
     let mut relay =
         Relay { feed, file, sequence, is_first, documents: *documents, found: Vec::new() };
     let mut size = relay.feed.limits.chunk;
-    while let Some(larger) = relay.round(size)? {
-        size = larger;
+    while let Round::SplitAgain(next) = relay.round(size)? {
+        size = next;
     }
     *documents = relay.documents;
     Ok(relay.found)
 }
 
+/// How a round of decoding ended.
+enum Round {
+    /// At the end of the objects.
+    End,
+    /// At a chunk that was split wrongly: the rest is split again, into chunks of this size.
+    SplitAgain(usize),
+}
+
 impl Relay<'_, '_> {
-    /// Decodes until a chunk was split wrongly. Returns the size of the next chunk, or `None` at
-    /// the end.
-    fn round(&mut self, size: usize) -> Result<Option<usize>, Box<SourceError>> {
+    /// Decodes chunks of `size` bytes until one was split wrongly, or to the end.
+    fn round(&mut self, size: usize) -> Result<Round, Box<SourceError>> {
         let at_once = 2 * rayon::current_num_threads() + 2;
         let marker = self.feed.marker();
         let before = if self.sequence == Sequence::Documents { '}' } else { ',' };
@@ -105,7 +112,10 @@ impl Relay<'_, '_> {
                 // Nothing of the chunk could be decoded, so it has to be larger.
                 let larger = used.1.len().max(size) * 2;
                 let size = if done.used == 0 { larger } else { self.feed.limits.chunk };
-                return Ok(matches!(end, ChunkEnd::Short).then_some(size));
+                return Ok(match end {
+                    ChunkEnd::Short => Round::SplitAgain(size),
+                    _ => Round::End,
+                });
             }
         }
     }
@@ -113,7 +123,7 @@ impl Relay<'_, '_> {
     /// Collects the objects of a chunk; errors of earlier chunks were handled before.
     fn take_in(
         &mut self,
-        found: Vec<Decoded>,
+        found: Vec<DecodedObject>,
         end: ChunkEnd,
     ) -> Result<ChunkEnd, Box<SourceError>> {
         if let ChunkEnd::Wrong(mut error) = end {
@@ -135,13 +145,13 @@ impl Relay<'_, '_> {
     }
 
     /// No text is left: valid at the end of documents, but not within a list.
-    fn out_of_text(&mut self, goes_on: bool) -> Result<Option<usize>, Box<SourceError>> {
+    fn out_of_text(&mut self, goes_on: bool) -> Result<Round, Box<SourceError>> {
         if !goes_on {
             // The chunk had a loose end, which turned out to be a valid one.
-            return Ok(Some(self.feed.limits.chunk));
+            return Ok(Round::SplitAgain(self.feed.limits.chunk));
         }
         if self.sequence == Sequence::Documents {
-            return Ok(None);
+            return Ok(Round::End);
         }
         let chunk = Chunk {
             file: self.file,
@@ -152,6 +162,6 @@ impl Relay<'_, '_> {
             is_first: false,
             is_last: true,
         };
-        self.take_in(Vec::new(), chunk.decode().end).map(|_| None)
+        self.take_in(Vec::new(), chunk.decode().end).map(|_| Round::End)
     }
 }

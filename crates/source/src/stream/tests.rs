@@ -4,7 +4,7 @@ use std::io::Read;
 
 use proptest::prelude::*;
 
-use crate::reader::Reader;
+use crate::reader::TextReader;
 use crate::{Filter, LIMITS, MemoryLimits, Progress, ReadInput, Reading, SourceError};
 
 /// Returns a few bytes per read.
@@ -28,7 +28,7 @@ fn read(text: &str, limits: MemoryLimits, step: usize) -> Result<ReadInput, Box<
     let progress = Progress::default();
     let mut reading = Reading::new(&filter, &progress, limits);
     let slow = Slow { rest: text.as_bytes(), step };
-    reading.file(Reader::new("in.json".into(), slow, &progress)?)?;
+    reading.file(TextReader::new("in.json".into(), slow, &progress)?)?;
     reading.finish()
 }
 

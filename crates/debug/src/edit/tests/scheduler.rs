@@ -57,11 +57,11 @@ fn weights_plugins_and_documents_change_decisions() {
 fn a_pod_that_waits_is_tried_again_under_the_new_configuration() {
     let mut world = edited(&plain(), "", &["cordon node a", "cordon node b"]);
     world.run(5);
-    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Unschedulable);
+    assert_eq!(world.scheduler().queue().queue_of(key("p")), QueueName::Unschedulable);
     for text in ["disable NodeUnschedulable", "disable TaintToleration"] {
         edit(text).apply(&mut world).unwrap();
     }
-    assert_eq!(world.scheduler().queue().place_of(key("p")), QueueName::Backoff);
+    assert_eq!(world.scheduler().queue().queue_of(key("p")), QueueName::Backoff);
     assert!(["a", "b"].contains(&fate(world).as_str()));
 }
 
@@ -166,7 +166,7 @@ fn pods_are_moved_by_hand() {
         let mut world = edited(&plain(), "", &["cordon node a", "cordon node b"]);
         world.run(5);
         edit(text).apply(&mut world).unwrap();
-        assert_eq!(world.scheduler().queue().place_of(key("p")), place, "{text}");
+        assert_eq!(world.scheduler().queue().queue_of(key("p")), place, "{text}");
     }
     let gated = edited(&format!("{{{}, schedulingGates: [{{name: g}}]}}", container("")), "", &[]);
     for text in ["activate pod p", "requeue pod p"] {

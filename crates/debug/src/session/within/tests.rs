@@ -38,7 +38,7 @@ fn the_first_step_stands_at_the_pop_and_a_cycle_stepped_over_is_over() {
     assert_eq!(over.position(), Position::START);
     let pod = popped.pod();
     let place =
-        |session: &mut Session| session.world_at_position().scheduler().queue().place_of(pod);
+        |session: &mut Session| session.world_at_position().scheduler().queue().queue_of(pod);
     assert_eq!((place(&mut into), place(&mut over)), (QueueName::InFlight, QueueName::Backoff));
 }
 

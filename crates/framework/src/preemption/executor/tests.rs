@@ -89,6 +89,7 @@ fn preemption(victims: Vec<Pod>) -> Preemption {
         node: "n1".into(),
         candidate: victims.record(),
         victims: victims.pods,
+        message_prefix: "preemption: ",
         is_asynchronous: true,
     }
 }

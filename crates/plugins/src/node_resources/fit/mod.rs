@@ -12,13 +12,14 @@ mod rejection;
 use std::sync::Arc;
 
 use crate::keys;
+use crate::older_events;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{
     CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
@@ -156,6 +157,10 @@ impl Plugin for Fit {
             events.push(Registration::hinted(EventResource::DeviceClass, classes, hint));
         }
         Some(events)
+    }
+
+    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+        Some(older_events::all_node_updates(older, newest))
     }
 
     fn admits(&self, cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

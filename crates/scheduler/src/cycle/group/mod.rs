@@ -200,15 +200,18 @@ impl PodGroupCycle<'_> {
     }
 }
 
+/// Where the walk over a group's members starts in the cycle before the first. Chosen so that all
+/// recorded cycles agree, which proves little: a walk that always begins at the first slot agrees
+/// with all but one (gang-11-0023, which needs the fifth).
+const FIRST_SLOT: u64 = 3;
+
 /// Upstream walks a map of the members. Go starts such a walk at a random one of eight slots;
-/// here the start rotates, so that each is equally frequent. Its first position is chosen so that
-/// all recorded cycles agree, which proves little: a walk that always begins at the first slot
-/// agrees with all but one (gang-11-0023, which needs the fifth).
+/// here the start rotates, so that each is equally frequent.
 fn in_upstreams_turn(
     members: &[NamespacedName],
     cycles: u64,
 ) -> impl Iterator<Item = &NamespacedName> {
-    let slot = (cycles + 3) % 8;
+    let slot = (cycles + FIRST_SLOT) % 8;
     let start = usize::try_from(slot).ok().filter(|slot| *slot < members.len()).unwrap_or(0);
     members[start..].iter().chain(&members[..start])
 }

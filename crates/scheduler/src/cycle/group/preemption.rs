@@ -10,9 +10,10 @@ use kubestep_api::intern::Symbol;
 use kubestep_framework::node::ImageState;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::pod::PodInfo;
+use kubestep_framework::preemption::PreemptionRules;
+use kubestep_framework::preemption::budgets::DisruptionBudgets;
 use kubestep_framework::preemption::executor::Preemptor;
 use kubestep_framework::preemption::group_victims::{GroupPreemptor, PlacementTrial, Unit, units};
-use kubestep_framework::preemption::{self, budgets::DisruptionBudgets};
 use kubestep_framework::record::Candidate;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::{Code, Status};
@@ -45,7 +46,8 @@ impl PodGroupCycle<'_> {
 
     /// Selects the victims of the group and starts to evict them.
     fn post_filter(&mut self, fresh: &[Cycle]) -> Result<Candidate, Status> {
-        let object = self.preempting_group(fresh)?;
+        let rules = preempting_plugin(fresh)?;
+        let object = self.preempting_group()?;
         let pods: Vec<Arc<PodInfo>> = fresh.iter().map(|cycle| cycle.queued.info.clone()).collect();
         let victims = self.victims(&object, &pods, fresh)?;
         let candidate = Candidate {
@@ -54,11 +56,12 @@ impl PodGroupCycle<'_> {
             pdb_violations: 0,
         };
         let preemption = Preemption {
-            plugin: preemption::PLUGIN.into(),
+            plugin: rules.plugin(),
             node: CLUSTER.into(),
             victims,
             candidate: candidate.clone(),
-            is_asynchronous: true,
+            message_prefix: rules.message_prefix(),
+            is_asynchronous: rules.is_asynchronous(),
         };
         let preemptor = Preemptor::group(&object, &pods);
         self.scheduler
@@ -68,14 +71,7 @@ impl PodGroupCycle<'_> {
     }
 
     /// The group's object, unless it cannot preempt.
-    fn preempting_group(&self, fresh: &[Cycle]) -> Result<Arc<PodGroup>, Status> {
-        let plugins = fresh.first().map(|cycle| cycle.framework.instances());
-        if !plugins.into_iter().flatten().any(|plugin| plugin.name() == preemption::PLUGIN) {
-            return Err(Status::unschedulable(
-                "default preemption plugin is not registered, workload aware preemption is \
-                 disabled",
-            ));
-        }
+    fn preempting_group(&self) -> Result<Arc<PodGroup>, Status> {
         let Some(object) = self.scheduler.cluster.objects.pod_groups.get(&self.group) else {
             let name = self.group.name;
             return Err(Status::error(format!(
@@ -112,6 +108,17 @@ impl PodGroupCycle<'_> {
         self.scheduler.algorithm.answers.cache.clear();
         victims
     }
+}
+
+/// The rules of the plugin of the profile that preempts for groups.
+fn preempting_plugin(fresh: &[Cycle]) -> Result<&dyn PreemptionRules, Status> {
+    let plugins = fresh.first().map(|cycle| cycle.framework.instances());
+    let mut rules = plugins.into_iter().flatten().filter_map(|plugin| plugin.preemption());
+    rules.find(|rules| rules.preempts_for_groups()).ok_or_else(|| {
+        Status::unschedulable(
+            "default preemption plugin is not registered, workload aware preemption is disabled",
+        )
+    })
 }
 
 /// The copies that upstream works on do not count on how many nodes an image is.

@@ -241,7 +241,7 @@ fn moves_tell_the_whole_way_of_a_pod() {
     bench.pop();
     bench.queue.done("uid-a".into());
     let moves = bench.queue.drain_moves();
-    let told: Vec<String> = moves
+    let recorded: Vec<String> = moves
         .iter()
         .map(|m| format!("{} > {}: {}", m.from.as_str(), m.to.as_str(), m.event))
         .collect();
@@ -254,7 +254,7 @@ fn moves_tell_the_whole_way_of_a_pod() {
         "active > in flight: PodPopped",
         "in flight > none: Done",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(recorded, expected);
     assert_eq!(moves[3].plugin, Some("foo".into()));
     assert!(bench.queue.drain_moves().is_empty());
 }

@@ -166,7 +166,7 @@ impl Bench {
     }
 
     fn place(&self, pod: &Pod) -> QueueName {
-        self.queue.place_of(key_of(pod))
+        self.queue.queue_of(key_of(pod))
     }
 
     fn queued(&self, pod: &Pod) -> &QueuedPod {

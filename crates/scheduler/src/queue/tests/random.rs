@@ -145,8 +145,8 @@ proptest! {
             prop_assert!(places.values().all(|found| found.len() == 1), "{:?}", places);
             // The recorded moves alone yield the queue of every pod.
             expected.retain(|_, place| *place != QueueName::None);
-            let told = expected.iter().map(|(key, place)| (*key, vec![*place])).collect();
-            prop_assert_eq!(places, told);
+            let expected_places = expected.iter().map(|(key, place)| (*key, vec![*place])).collect();
+            prop_assert_eq!(places, expected_places);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::queue::requeueing::{JudgedEvent, QueueingStrategy};
 use kubestep_api::{Node, PodSchedulingGroup};
+use kubestep_framework::record::HintRecord;
 
 /// Unschedulable and pending plugins.
 type Rejectors = [&'static [&'static str]; 2];
@@ -228,7 +229,7 @@ fn the_check_is_not_called_for_events_of_no_interest() {
     let mut bench = Bench::with_hints(&[]);
     bench.add_failed(&pod("a", 0), &["foo"], &[]);
     bench.with(|queue, cx| {
-        let never = |_: &PodInfo| panic!("nobody registered for the event");
+        let never = |_: &PodInfo| panic!("no plugin registered for the event");
         queue.move_all(cx, PV_ADD, &EventObjects::default(), Some(&never));
     });
     assert_eq!(bench.place(&pod("a", 0)), QueueName::Unschedulable);
@@ -249,7 +250,7 @@ fn events_do_not_touch_other_queues() {
 #[test]
 fn rejections_are_told_once() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], Hint::Skip)]);
-    let told = |bench: &mut Bench| {
+    let logged = |bench: &mut Bench| {
         let hints = bench.queue.drain_hints();
         let text = |hint: &HintRecord| format!("{} {}", hint.event.label(), hint.answer);
         hints.iter().map(text).collect::<Vec<_>>()
@@ -258,14 +259,14 @@ fn rejections_are_told_once() {
     for event in [NODE_ADD, NODE_ADD, PV_ADD, NODE_ADD] {
         bench.event(event);
     }
-    assert_eq!(told(&mut bench), ["NodeAdd QueueSkip", "PersistentVolumeAdd QueueSkip"]);
+    assert_eq!(logged(&mut bench), ["NodeAdd QueueSkip", "PersistentVolumeAdd QueueSkip"]);
     bench.event(NODE_ADD);
-    assert!(told(&mut bench).is_empty());
+    assert!(logged(&mut bench).is_empty());
     bench.activate(&pod("a", 0));
     let popped = bench.pop();
     bench.fail(popped, &["foo"], &[]);
     bench.event(NODE_ADD);
-    assert_eq!(told(&mut bench), ["NodeAdd QueueSkip"]);
+    assert_eq!(logged(&mut bench), ["NodeAdd QueueSkip"]);
 }
 
 /// Upstream's TestPriorityQueue_MultipleProfiles: only hints of the pod's own profile count.

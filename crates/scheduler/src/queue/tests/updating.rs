@@ -118,9 +118,9 @@ fn deleting_takes_a_pod_out_wherever_it_is() {
     bench.add(&pod("active", 0));
     bench.queue.drain_moves();
     for name in ["active", "backoff", "waiting", "flying", "unknown"] {
-        let mut gone = pod(name, 0);
-        gone.metadata.uid = "another".into();
-        bench.queue.delete(&gone);
+        let mut deleted = pod(name, 0);
+        deleted.metadata.uid = "another".into();
+        bench.queue.delete(&deleted);
     }
     assert_eq!(bench.queue.lengths(), [0, 0, 0, 1]);
     let moves = bench.queue.drain_moves();
@@ -205,7 +205,7 @@ fn nominations_are_replaced_and_refused() {
     bench.pop();
     assert_eq!(nominations(&bench), expected);
     nominate(&mut bench, &high, Some("node4"));
-    nominate(&mut bench, &pod("gone", 0), Some("node1"));
+    nominate(&mut bench, &pod("deleted", 0), Some("node1"));
     let mut bound = pod("bound", 0);
     bound.spec.node_name = "node3".into();
     bench.objects.insert(Object::from(bound));

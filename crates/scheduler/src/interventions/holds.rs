@@ -22,7 +22,7 @@ pub enum ParseHoldError {
     /// The selection is empty.
     #[error("which pods? write app=web, shop/web-0, web-* or *")]
     NoPods,
-    /// The selection is meant to be by labels, and is not.
+    /// The selection is written as one by labels, and is not valid.
     #[error(transparent)]
     Labels(#[from] ParseSelectorError),
     /// The text after `for` is not a positive duration.

@@ -2,9 +2,10 @@
 //! or does not get in its next cycle, which pods are held at Permit, and which plugin fails.
 //!
 //! A cycle asks for them at fixed points. Its record holds those that were in force, so that
-//! the scheduler's own decisions can be told from the others.
+//! the scheduler's own decisions can be distinguished.
 
-use super::holds::{HoldRule, PodSelection};
+mod holds;
+
 use crate::answers::PluginAnswers;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::cycle_state::CycleState;
@@ -14,6 +15,8 @@ use kubestep_framework::record::intervention::{HOLD, Intervention};
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::runtime::binding::PermitOutcome;
 use kubestep_framework::snapshot::Snapshot;
+
+pub use holds::{HoldRule, ParseHoldError, PodSelection, release};
 
 /// An intervention that waits for its cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
