@@ -8,6 +8,7 @@ use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
+use crate::cycle_state::FAULT;
 use crate::record::CycleRecord;
 use crate::status::Status;
 
@@ -27,9 +28,6 @@ pub const FAILING_POINTS: [ExtensionPoint; 9] = [
 /// The name of a hold at Permit where a plugin's name is expected. Holds are not part of
 /// kube-scheduler, so no plugin has this name.
 pub const HOLD: &str = "kubestep.Hold";
-
-/// The text of an injected fault in a status or an error.
-pub const FAULT: &str = "injected fault";
 
 /// Something that decides instead of the scheduler during one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
