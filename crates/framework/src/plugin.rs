@@ -27,7 +27,7 @@ use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
 use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo, QueuedPod};
-use crate::pod_groups::placement::{Placement, Proposal};
+use crate::pod_groups::{Placement, Proposal};
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
 use crate::record::nodes::NodeList;
@@ -187,6 +187,10 @@ impl From<Status> for PreFilterAnswer {
     }
 }
 
+/// The fragments of a pod's signature that one plugin contributes, as (key, text); or why the pod
+/// cannot be signed.
+pub type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
+
 /// Victims to evict for a pod.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Preemption {
@@ -247,6 +251,12 @@ pub struct PermitAnswer {
     pub status: Status,
     /// With Wait: the maximum wait.
     pub timeout: Duration,
+}
+
+impl From<Status> for PostFilterAnswer {
+    fn from(status: Status) -> PostFilterAnswer {
+        PostFilterAnswer { status, ..PostFilterAnswer::default() }
+    }
 }
 
 impl From<Status> for PermitAnswer {
@@ -575,11 +585,7 @@ pub trait Plugin: Send + Sync {
 
     /// Sign: the fields of the pod that this plugin's answers depend on, for batching. `Err` says
     /// why the pod cannot be signed.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        _pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, _pod: &PodInfo) -> Fragments {
         Err(Symbol::EMPTY)
     }
 }

@@ -19,8 +19,8 @@ use kubestep_framework::events::{Action, EventObjects, EventResource, Hint, Regi
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{Plugin, PostFilterAnswer, PostFilterContext, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::preemption::EnoughCandidates;
 use kubestep_framework::preemption::PreemptionRules;
-use kubestep_framework::preemption::enough::EnoughCandidates;
 use kubestep_framework::preemption::evaluator;
 use kubestep_framework::preemption::executor::is_preempting;
 use kubestep_framework::registry::Built;

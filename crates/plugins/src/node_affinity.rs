@@ -27,7 +27,9 @@ use kubestep_framework::events::{
     Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{
+    CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -368,7 +370,7 @@ impl Plugin for NodeAffinity {
         Status::SUCCESS
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::node_affinity(&pod.pod)
     }
 }

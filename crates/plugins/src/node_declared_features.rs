@@ -19,7 +19,7 @@ use kubestep_framework::events::{
     Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -195,7 +195,7 @@ impl Plugin for NodeDeclaredFeatures {
         }
     }
 
-    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         let needed = FeatureSet::needed_by(&pod.pod.spec, cx.features);
         let bit = |at: usize| if needed.0 & (1 << at) == 0 { '0' } else { '1' };
         let bits: String = (0..REGISTRY.len()).map(bit).collect();

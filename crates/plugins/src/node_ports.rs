@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::signers;
-use crate::placed::is_placed;
+use crate::is_placed;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_config::{
@@ -16,7 +16,7 @@ use kubestep_framework::events::{
     Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::ports::{HostPort, container_host_ports};
 use kubestep_framework::registry::Built;
@@ -101,7 +101,7 @@ impl Plugin for NodePorts {
         }
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::host_ports(&pod.pod)
     }
 }

@@ -18,7 +18,7 @@ use kubestep_framework::events::{
     Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -97,7 +97,7 @@ impl Plugin for NodeUnschedulable {
         Status::SUCCESS
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::tolerations(&pod.pod)
     }
 }

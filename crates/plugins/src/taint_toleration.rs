@@ -20,7 +20,7 @@ use kubestep_framework::events::{
     Action, EventObjects, EventResource, Hint, HintResult, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -106,10 +106,18 @@ pub fn avoided_taints<'n>(
     features: &FeatureGates,
 ) -> impl Iterator<Item = &'n Taint> {
     let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    avoided(node, &pod.pod.spec.tolerations, comparisons)
+}
+
+fn avoided<'n>(
+    node: &'n Node,
+    tolerations: &[Toleration],
+    comparisons: bool,
+) -> impl Iterator<Item = &'n Taint> {
     let soft = |taint: &Taint| taint.effect == TaintEffect::PreferNoSchedule;
     node.spec.taints.iter().filter(move |taint| {
         let taint = std::slice::from_ref(*taint);
-        find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, soft).is_some()
+        find_untolerated_taint(taint, tolerations, comparisons, soft).is_some()
     })
 }
 
@@ -196,13 +204,8 @@ impl Plugin for TaintToleration {
             let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
             return Err(Status::error(text));
         };
-        let taints = node.node.iter().flat_map(|node| &node.spec.taints);
-        let soft = taints.filter(|taint| taint.effect == TaintEffect::PreferNoSchedule);
-        let untolerated = soft.filter(|taint| {
-            let taint = std::slice::from_ref(*taint);
-            find_untolerated_taint(taint, tolerations, self.comparisons, |_| true).is_some()
-        });
-        Ok(untolerated.count() as i64)
+        let count = |node: &Arc<Node>| avoided(node, tolerations, self.comparisons).count() as i64;
+        Ok(node.node.as_ref().map_or(0, count))
     }
 
     fn normalize(
@@ -216,7 +219,7 @@ impl Plugin for TaintToleration {
         Status::SUCCESS
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::tolerations(&pod.pod)
     }
 }

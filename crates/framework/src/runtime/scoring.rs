@@ -9,7 +9,7 @@ use crate::plugin::{CycleContext, Plugin};
 use crate::record::nodes::NodeList;
 use crate::record::scores::{MAX_NODE_SCORE, Scores};
 use crate::record::{PluginStatus, ScoreColumn, ScoreRecord};
-use crate::runtime::{Framework, wrap};
+use crate::runtime::{Framework, run_plugin, wrap};
 use crate::status::{Code, Status};
 use kubestep_config::ExtensionPoint;
 
@@ -38,15 +38,12 @@ impl Framework {
         nodes: &NodeList,
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
-        for plugin in self.at(ExtensionPoint::PreScore) {
+        let (point, timer) = (ExtensionPoint::PreScore, &cx.shared.timer);
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let status = match state.fault(ExtensionPoint::PreScore, name) {
-                Some(fault) => fault.by(name),
-                None => {
-                    let turn = || plugin.pre_score(cx, state, nodes).by(name);
-                    cx.shared.timer.time(ExtensionPoint::PreScore, name, turn)
-                }
-            };
+            let fault = state.fault(point, name);
+            let turn = || plugin.pre_score(cx, state, nodes);
+            let status = run_plugin((point, name), fault, timer, turn).by(name);
             answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
                 Code::Success => {}

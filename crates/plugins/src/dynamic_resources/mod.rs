@@ -20,8 +20,8 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
-    BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
-    QueueContext, ScoreBasis,
+    BindContext, CycleContext, Fragments, Plugin, PostFilterAnswer, PostFilterContext,
+    PreFilterAnswer, QueueContext, ScoreBasis,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -322,11 +322,7 @@ impl Plugin for DynamicResources {
     }
 
     /// As upstream, pods with resource claims are not signable.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         match pod.pod.spec.resource_claims.is_empty() {
             true => Ok(Vec::new()),
             false => Err("pods with dra resource claims are not signable".into()),

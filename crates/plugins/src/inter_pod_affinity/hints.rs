@@ -11,7 +11,7 @@ use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::{AffinityTerm, PodInfo, TermList};
 
 use super::terms::all_match;
-use crate::placed::is_placed;
+use crate::is_placed;
 
 /// Another pod helps if it changes which of the pod's terms are met.
 pub(crate) fn after_pod_change(

@@ -14,7 +14,9 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{
+    CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -210,11 +212,7 @@ impl Plugin for InterPodAffinity {
     }
 
     /// Pods without affinity are signed by their labels, as terms of existing pods may match them.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         if pod.has_affinity() {
             return Err("pods with InterPodAffinity are not signable".into());
         }

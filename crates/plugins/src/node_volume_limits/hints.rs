@@ -12,7 +12,7 @@ use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
 
 use super::count::may_attach;
-use crate::placed::is_placed;
+use crate::is_placed;
 
 /// A CSINode helps if it has a higher limit than before.
 pub(crate) fn after_limit_change(

@@ -7,7 +7,7 @@ use kubestep_framework::events::{EventObjects, Hint, HintResult};
 use kubestep_framework::plugin::QueueContext;
 
 use super::constraint::{Constraints, Defaults};
-use crate::placed::is_placed;
+use crate::is_placed;
 
 /// Another pod of the namespace helps if a constraint counts it, or no longer does.
 pub(crate) fn after_pod_change(

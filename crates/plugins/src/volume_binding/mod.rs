@@ -23,7 +23,7 @@ use kubestep_framework::events::{Action, EventResource, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
-    BindContext, CycleContext, Plugin, PreFilterAnswer, QueueContext,
+    BindContext, CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
@@ -289,11 +289,7 @@ impl Plugin for VolumeBinding {
         }
     }
 
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         Ok(volumes::sign(&pod.pod))
     }
 }

@@ -19,7 +19,7 @@ use kubestep_framework::events::{
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -234,11 +234,7 @@ impl Plugin for VolumeZone {
         }
     }
 
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         Ok(volumes::sign(&pod.pod))
     }
 }

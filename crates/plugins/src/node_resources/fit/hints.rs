@@ -2,7 +2,7 @@
 
 use super::super::{incoming_request, is_served_by_devices};
 use super::check::{Demand, Exempt};
-use crate::placed::is_placed;
+use crate::is_placed;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::Feature;

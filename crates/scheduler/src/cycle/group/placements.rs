@@ -5,7 +5,7 @@ use super::attempt::PodAttempt;
 use super::{GroupOutcome, PodGroupCycle};
 use crate::cycle::Cycle;
 use kubestep_framework::plugin::GroupContext;
-use kubestep_framework::pod_groups::placement::{Placement, Proposal};
+use kubestep_framework::pod_groups::{Placement, Proposal};
 use kubestep_framework::record::PlacementRecord;
 use kubestep_framework::status::Status;
 use kubestep_framework::tie_break::place;
