@@ -24,7 +24,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
@@ -240,14 +240,14 @@ fn after_node_change(
     pod: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    let (old, Some(new)) = objects.nodes()? else { return Ok(Hint::Skip) };
+    let (old, Some(new)) = objects.nodes()? else { return Ok(QueueingHint::Skip) };
     if enforced.is_some_and(|enforced| !enforced.matches_node(new)) {
-        return Ok(Hint::Skip);
+        return Ok(QueueingHint::Skip);
     }
     let required = RequiredNodeAffinity::of(&pod.pod);
     let matches = |node: &Node| required.matches(&node.metadata.labels, node.metadata.name);
     let old = old.filter(|_| features.has(Switch::NodeAffinityHintComparesNode));
-    Ok(Hint::queue_if(matches(new)? && !old.map_or(Ok(false), matches)?))
+    Ok(QueueingHint::queue_if(matches(new)? && !old.map_or(Ok(false), matches)?))
 }
 
 impl Plugin for NodeAffinity {

@@ -13,7 +13,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
@@ -108,13 +108,13 @@ impl Plugin for NodePorts {
 
 /// A deleted pod helps if it used a host port that the pod wants.
 fn after_pod_deletion(cx: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
-    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+    let (Some(deleted), _) = objects.pods()? else { return Ok(QueueingHint::Queue) };
     if !is_placed(deleted, cx.features, Switch::PortsHintCountsNominated) {
-        return Ok(Hint::Skip);
+        return Ok(QueueingHint::Skip);
     }
     let freed = container_host_ports(deleted, cx.features);
     let conflicts = |wanted: &HostPort| freed.iter().any(|free| wanted.conflicts_with(free));
-    Ok(Hint::queue_if(pod.host_ports.iter().any(conflicts)))
+    Ok(QueueingHint::queue_if(pod.host_ports.iter().any(conflicts)))
 }
 
 #[cfg(test)]
@@ -182,12 +182,12 @@ mod tests {
             let old = Object::from(decoded::<Pod>(deleted));
             Cluster::default().hint(&ports, &waiting, Some(old), None)
         };
-        assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), Hint::Queue);
-        assert_eq!(hint(with_ports("n", &["UDP//80"])), Hint::Skip);
-        assert_eq!(hint(with_ports("n", &[])), Hint::Skip);
-        assert_eq!(hint(with_ports("", &["TCP//80"])), Hint::Skip);
+        assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), QueueingHint::Queue);
+        assert_eq!(hint(with_ports("n", &["UDP//80"])), QueueingHint::Skip);
+        assert_eq!(hint(with_ports("n", &[])), QueueingHint::Skip);
+        assert_eq!(hint(with_ports("", &["TCP//80"])), QueueingHint::Skip);
         let mut nominated = with_ports("", &["TCP//80"]);
         nominated["status"] = json!({"nominatedNodeName": "n"});
-        assert_eq!(hint(nominated), Hint::Queue);
+        assert_eq!(hint(nominated), QueueingHint::Queue);
     }
 }

@@ -17,7 +17,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
@@ -155,7 +155,9 @@ impl Plugin for TaintToleration {
             Registration::hinted(
                 EventResource::Pod,
                 Action::UPDATE_POD_TOLERATION,
-                |_, pod, objects| Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some())),
+                |_, pod, objects| {
+                    Ok(QueueingHint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
+                },
             ),
         ])
     }
@@ -228,7 +230,7 @@ impl Plugin for TaintToleration {
 fn after_node_change(pod: &PodInfo, objects: &EventObjects, comparisons: bool) -> HintResult {
     let (old, new) = objects.nodes()?;
     let blocked = |node: &Node| blocking(node, pod, comparisons).next().is_some();
-    Ok(Hint::queue_if(old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node))))
+    Ok(QueueingHint::queue_if(old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node))))
 }
 
 #[cfg(test)]
@@ -386,13 +388,13 @@ mod tests {
             Cluster::default().hint(&taints(), &pod, old.map(node), Some(node(new)))
         };
         let (mine, other) = ("foo=bar:NoSchedule", "other=1:NoExecute");
-        assert_eq!(hint(None, &[mine]), Hint::Queue);
-        assert_eq!(hint(None, &[other]), Hint::Skip);
-        assert_eq!(hint(Some(&[other, mine]), &[mine]), Hint::Queue);
-        assert_eq!(hint(Some(&[other]), &["x=1:NoSchedule"]), Hint::Skip);
-        assert_eq!(hint(Some(&[mine]), &[]), Hint::Skip);
-        assert_eq!(hint(Some(&[]), &[other]), Hint::Skip);
-        assert_eq!(hint(Some(&["x=1:PreferNoSchedule"]), &[]), Hint::Skip);
+        assert_eq!(hint(None, &[mine]), QueueingHint::Queue);
+        assert_eq!(hint(None, &[other]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&[other, mine]), &[mine]), QueueingHint::Queue);
+        assert_eq!(hint(Some(&[other]), &["x=1:NoSchedule"]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&[mine]), &[]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&[]), &[other]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&["x=1:PreferNoSchedule"]), &[]), QueueingHint::Skip);
     }
 
     #[test]
@@ -401,6 +403,6 @@ mod tests {
             let changed = Object::from(decoded::<Pod>(json!({"metadata": {"uid": uid}})));
             Cluster::default().hint(&taints(), &tolerating(&[]), None, Some(changed))
         };
-        assert_eq!((hint("1"), hint("2")), (Hint::Queue, Hint::Skip));
+        assert_eq!((hint("1"), hint("2")), (QueueingHint::Queue, QueueingHint::Skip));
     }
 }

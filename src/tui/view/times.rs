@@ -1,5 +1,5 @@
 //! Where the time goes: what each plugin takes at each extension point, in the cycle at the position and in
-//! the whole session, and how many nodes it refused.
+//! the whole session, and how many nodes it rejected.
 //!
 //! The times are those of this program on this computer, not of the cluster's scheduler. Filter is measured
 //! with every plugin on every node, also behind a node's first rejection.
@@ -48,10 +48,10 @@ fn time(nanos: u64) -> String {
     }
 }
 
-/// `refused/looked at`, where a plugin is asked whether nodes can take the pod.
-fn refused(spent: &Spent) -> String {
+/// `rejected/evaluated`, where a plugin is asked whether nodes can take the pod.
+fn rejected(spent: &Spent) -> String {
     match spent.point {
-        ExtensionPoint::Filter => format!("{}/{}", spent.refused, spent.nodes),
+        ExtensionPoint::Filter => format!("{}/{}", spent.rejected, spent.nodes),
         _ => String::new(),
     }
 }
@@ -92,8 +92,8 @@ impl GridSource for TimesView<'_> {
                 let bar = BLOCK.repeat((share * BAR).div_ceil(100) as usize);
                 write!(out, "{share:>3}% {bar}")
             }
-            5 => out.write_str(&refused(&row.all)),
-            6 => out.write_str(&row.here.map(|here| refused(&here)).unwrap_or_default()),
+            5 => out.write_str(&rejected(&row.all)),
+            6 => out.write_str(&row.here.map(|here| rejected(&here)).unwrap_or_default()),
             _ => write!(out, "{}", row.all.turns),
         };
     }
@@ -105,8 +105,8 @@ impl GridSource for TimesView<'_> {
             1 => row.all.point.index() as u64,
             2 => here(|spent| spent.nanos),
             3 | 4 => row.all.nanos,
-            5 => row.all.refused,
-            6 => here(|spent| spent.refused),
+            5 => row.all.rejected,
+            6 => here(|spent| spent.rejected),
             7 => row.all.turns,
             _ => return None,
         };
@@ -120,7 +120,7 @@ impl GridSource for TimesView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.row(row).is_some_and(|row| row.all.refused > 0)
+        self.row(row).is_some_and(|row| row.all.rejected > 0)
     }
 }
 
@@ -164,7 +164,7 @@ fn text_of(spent: &Spent) -> String {
     let mean = time(spent.nanos / spent.turns.max(1));
     let nodes = match (spent.nodes, spent.point) {
         (0, _) => String::new(),
-        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.refused),
+        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.rejected),
         (n, _) => format!("; {n} nodes scored"),
     };
     format!("{} in {turns}, {mean} each{nodes}", time(spent.nanos))

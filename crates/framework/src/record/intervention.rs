@@ -56,11 +56,11 @@ impl Intervention {
     /// Whether it affected a cycle, as far as that is recorded: if the lists per node were left
     /// out, it is assumed to have.
     pub fn decided(self, record: &CycleRecord) -> bool {
-        let lists_left_out = record.left_out.is_some();
+        let lists_are_omitted = record.omitted.is_some();
         match self {
             Intervention::Choose(node) => record.node == Some(node) && record.tied > 0,
             Intervention::Force(node) => record.node == Some(node),
-            Intervention::Veto(_) if lists_left_out => true,
+            Intervention::Veto(_) if lists_are_omitted => true,
             Intervention::Veto(_) => record
                 .verdicts
                 .find(&self.rejection())
@@ -73,7 +73,7 @@ impl Intervention {
 
 fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> bool {
     let answers = match point {
-        ExtensionPoint::Filter if record.left_out.is_some() => return true,
+        ExtensionPoint::Filter if record.omitted.is_some() => return true,
         ExtensionPoint::Filter => {
             let text = format!("running {plugin:?} filter plugin: {FAULT}");
             let id = record.verdicts.find(&Status::error(&text).by(plugin));

@@ -149,8 +149,8 @@ impl Framework {
         let (point, timer) = (ExtensionPoint::PreBind, cx.shared.timer.clone());
         for plugin in self.at(point) {
             let name = plugin.name();
-            let beside = parallel && plugin.pre_binds_in_parallel();
-            if waits.is_some() && !beside {
+            let in_parallel = parallel && plugin.pre_binds_in_parallel();
+            if waits.is_some() && !in_parallel {
                 break;
             }
             let fault = state.fault(point, name);
@@ -162,7 +162,7 @@ impl Framework {
             answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
                 Code::Success => state.skip_pre_bind.push(name),
-                Code::Wait if beside => waits = waits.or(Some(status)),
+                Code::Wait if in_parallel => waits = waits.or(Some(status)),
                 Code::Wait => return (answers, status),
                 _ => return (answers, failure("PreBind", status, name)),
             }

@@ -234,7 +234,7 @@ impl Framework {
         outcome
     }
 
-    /// Runs PostFilter until a plugin succeeds, fails, or says that nothing helps.
+    /// Runs PostFilter until a plugin succeeds, fails, or reports that preemption cannot help.
     pub fn run_post_filter(
         &self,
         cycle: CycleContext<'_>,

@@ -15,17 +15,17 @@ use kubestep_config::ExtensionPoint;
 
 /// Scores that are known before Score runs.
 #[derive(Clone, Debug)]
-pub struct KeptScores {
+pub struct CachedScores {
     /// The plugins that need not run.
     pub columns: Vec<ScoreColumn>,
     /// The sums of their weighted scores.
     pub totals: Scores,
 }
 
-impl KeptScores {
+impl CachedScores {
     /// No scores of so many nodes.
-    pub fn none(nodes: usize) -> KeptScores {
-        KeptScores { columns: Vec::new(), totals: Scores::Same { value: 0, len: nodes } }
+    pub fn none(nodes: usize) -> CachedScores {
+        CachedScores { columns: Vec::new(), totals: Scores::Same { value: 0, len: nodes } }
     }
 }
 
@@ -65,7 +65,7 @@ impl Framework {
         cx: &CycleContext<'_>,
         state: &CycleState,
         ids: &NodeList,
-        mut kept: KeptScores,
+        mut kept: CachedScores,
         mut raw: impl FnMut(&dyn Plugin) -> Result<Vec<i64>, Status>,
         record: &mut ScoreRecord,
     ) -> Status {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::dynamic_resources::structured::Shortage;
+use crate::dynamic_resources::structured::DeviceShortage;
 use crate::normalize::relative_to_highest;
 use crate::volumes;
 use kubestep_api::NodeAllocatableResourceClaimStatus;
@@ -138,7 +138,7 @@ pub fn reasons(
 }
 
 /// What is missing on a node where `wanted` cannot be allocated.
-pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> Shortage {
+pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> DeviceShortage {
     let allocator = state.read::<ClaimState>().and_then(|state| state.allocator.clone());
     allocator.map(|allocator| allocator.shortage(node, &wanted.claims)).unwrap_or_default()
 }

@@ -29,7 +29,7 @@ mod terms;
 
 use filter::AffinityRejections;
 pub use filter::{AffinityFilterState, AffinityReason, rejection};
-pub use score::Weights;
+pub use score::DomainWeights;
 pub use terms::selects;
 
 /// What configurations and the manual know of the plugin.
@@ -180,7 +180,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         node: &NodeInfo,
     ) -> Result<i64, Status> {
-        let weights = state.read::<score::Weights>().ok_or_else(score_state_missing)?;
+        let weights = state.read::<score::DomainWeights>().ok_or_else(score_state_missing)?;
         Ok(weights.score(node.id))
     }
 
@@ -190,7 +190,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        Some(state.read::<score::Weights>()?.scores(nodes))
+        Some(state.read::<score::DomainWeights>()?.scores(nodes))
     }
 
     fn score_basis(&self) -> ScoreBasis {
@@ -204,7 +204,7 @@ impl Plugin for InterPodAffinity {
         _nodes: &[NodeId],
         scores: &mut [i64],
     ) -> Status {
-        if state.read::<score::Weights>().is_none() {
+        if state.read::<score::DomainWeights>().is_none() {
             return score_state_missing();
         }
         score::normalize(scores);

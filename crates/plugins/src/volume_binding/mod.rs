@@ -119,7 +119,7 @@ pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec
     if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {
         // An error before the claim at which Filter stops is Filter's status; after it, it is none.
         let _found =
-            find::find(claims, node, cx.objects, &mut ClaimWalk::heard_by(&mut rejections));
+            find::find(claims, node, cx.objects, &mut ClaimWalk::collecting(&mut rejections));
     }
     rejections
 }

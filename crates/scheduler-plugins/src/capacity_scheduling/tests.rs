@@ -105,8 +105,8 @@ fn preempted(priorities: [i32; 3], quotas: impl IntoIterator<Item = Object>) -> 
     world.create(sized("ns1/p", 50).priority(1000).into());
     world.run(1);
     let places = places(&world, &names);
-    let gone = names.iter().zip(places).filter(|(_, place)| place == "deleted");
-    gone.map(|(name, _)| (*name).to_owned()).collect()
+    let deleted = names.iter().zip(places).filter(|(_, place)| place == "deleted");
+    deleted.map(|(name, _)| (*name).to_owned()).collect()
 }
 
 #[test]

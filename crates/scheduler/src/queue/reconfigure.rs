@@ -17,7 +17,7 @@ impl SchedulingQueue {
         frameworks: &IndexMap<Symbol, Arc<Framework>>,
     ) {
         self.begin(cx);
-        let owned = |pods: Vec<&QueuedPod>| pods.into_iter().cloned().collect::<Vec<_>>();
+        let owned = |pods: Vec<&QueuedPodInfo>| pods.into_iter().cloned().collect::<Vec<_>>();
         let (active, backoff) = (owned(self.active()), owned(self.backoff()));
         self.plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
         self.settings = settings;

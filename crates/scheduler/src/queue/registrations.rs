@@ -107,7 +107,7 @@ fn is_new_hint(plugin: Symbol, resource: EventResource) -> bool {
 mod tests {
     use kubestep_config::KubeVersion;
     use kubestep_config::versions::Behaviour;
-    use kubestep_framework::events::Hint;
+    use kubestep_framework::events::QueueingHint;
 
     use super::*;
 
@@ -120,7 +120,7 @@ mod tests {
     }
 
     fn hinted(resource: EventResource, action: Action) -> Registration {
-        Registration::hinted(resource, action, |_, _, _| Ok(Hint::Queue))
+        Registration::hinted(resource, action, |_, _, _| Ok(QueueingHint::Queue))
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn is_changed(old: &Pod, new: &Pod) -> bool {
 
 impl SchedulingQueue {
     /// Requeues a pod whose attempt failed.
-    pub(super) fn take_back_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
+    pub(super) fn take_back_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPodInfo) {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let moved = self.moved_in_cycle == Some(self.cycle);
         let cause = MoveCause::event("ScheduleAttemptFailure");
@@ -53,7 +53,7 @@ impl SchedulingQueue {
         let Some(pod) = self.unschedulable.get(key).filter(|_| is_changed(old, new)) else {
             return;
         };
-        let (pod, from) = (QueuedPod::clone(pod), place_among_unschedulable(pod));
+        let (pod, from) = (QueuedPodInfo::clone(pod), place_among_unschedulable(pod));
         let label = Symbol::new("PodUpdate");
         self.requeue(cx, pod, from, RequeueDecision::AFTER_BACKOFF, label);
     }
@@ -73,14 +73,14 @@ impl SchedulingQueue {
         }
         let (namespace, spread) = (pod.metadata.namespace, Symbol::new("PodTopologySpread"));
         let labels = cx.objects.namespace_labels(namespace);
-        let is_related = |waiting: &&Arc<QueuedPod>| {
+        let is_related = |waiting: &&Arc<QueuedPodInfo>| {
             let same_namespace = waiting.info.pod.metadata.namespace == namespace;
             let mut terms = waiting.info.own_terms().required_affinity.iter();
             (same_namespace && waiting.unschedulable_plugins.contains(&spread))
                 || terms.any(|term| term.matches(pod, &labels))
         };
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
         let candidates = walk.filter(is_related).cloned().collect();
         let plugins = self.plugins.clone();
         let hints = plugins.matching(&event);

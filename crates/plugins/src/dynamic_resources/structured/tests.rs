@@ -146,7 +146,7 @@ fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>
 }
 
 /// What one node lacks for a claim of this request.
-fn shortage(request: Value, slices: Value) -> Shortage {
+fn shortage(request: Value, slices: Value) -> DeviceShortage {
     let situation = json!({
         "features": ["PartitionableDevices"],
         "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
