@@ -46,7 +46,7 @@ mod guests {
     use anyhow::{Context, Result, anyhow};
     use kubestep_config::UnknownPlugins;
     use kubestep_framework::registry::Registry;
-    use kubestep_wasm::{GuestModule, GuestRef, Limits, entry, guests};
+    use kubestep_wasm::{GuestLimits, GuestModule, GuestRef, entry, guests};
 
     /// Registers the guests of a configuration. One whose file is not there stays opaque, if such
     /// plugins are allowed, with a sentence.
@@ -71,7 +71,7 @@ mod guests {
         }
         for (plugin, modules) in plugins {
             // Plugins that kubestep has take no guest.
-            let _registered = registry.register(entry(plugin, modules, Limits::default()));
+            let _registered = registry.register(entry(plugin, modules, GuestLimits::default()));
         }
         Ok(notices)
     }

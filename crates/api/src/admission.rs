@@ -183,13 +183,13 @@ pub fn identify(object: &mut Object) {
         object.metadata_mut().namespace = Symbol::EMPTY;
     }
     if object.metadata().uid.is_empty() {
-        let uid = made_up_uid(&object.key().to_string());
+        let uid = derived_uid(&object.key().to_string());
         object.metadata_mut().uid = uid;
     }
 }
 
 /// A text with the format of a uid, from two different 64-bit hashes of `text` (FNV-1a).
-pub fn made_up_uid(text: &str) -> Symbol {
+pub fn derived_uid(text: &str) -> Symbol {
     let hash = |basis: u64| {
         text.bytes()
             .fold(basis, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))

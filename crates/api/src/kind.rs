@@ -138,7 +138,6 @@ mod tests {
     #[test]
     fn every_kind_is_its_own_row() {
         assert!(Kind::all().all(|kind| Kind::by_name(kind.as_str()) == Some(kind)));
-        assert_eq!(Kind::all().count(), 23);
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub use quantity::{Format as QuantityFormat, Quantity, QuantityError};
 pub use resource::*;
 pub use scheduling::*;
 pub use selector::Selector;
-pub use shared::{Shared, SharedList};
+pub use shared::{Pooled, SharedList};
 pub use shared_text::SharedText;
 pub use storage::*;
 pub use time::{ParseTimeError, Time};

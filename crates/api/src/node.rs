@@ -3,7 +3,7 @@
 use crate::intern::Symbol;
 use crate::macros::api_structs;
 use crate::shared::pooled;
-use crate::{Condition, ObjectMeta, ResourceList, Shared, TaintEffect, Time};
+use crate::{Condition, ObjectMeta, Pooled, ResourceList, TaintEffect, Time};
 
 api_structs! {
     /// `v1.Node`, with what scheduling decisions read.
@@ -33,7 +33,7 @@ api_structs! {
     pub struct NodeStatus {
         pub capacity: Option<ResourceList>,
         pub allocatable: Option<ResourceList>,
-        pub images: Vec<Shared<ContainerImage>>,
+        pub images: Vec<Pooled<ContainerImage>>,
         pub conditions: Vec<Condition>,
         pub declared_features: Vec<Symbol>,
     }

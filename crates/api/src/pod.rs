@@ -6,7 +6,7 @@ use crate::intern::Symbol;
 use crate::macros::{api_structs, closed_enum, is_default, open_enum, or_default};
 use crate::shared::pooled;
 use crate::{Affinity, Condition, LabelSelector, Labels, ObjectMeta, Quantity};
-use crate::{ResourceList, Shared, SharedList, Time, Volume};
+use crate::{Pooled, ResourceList, SharedList, Time, Volume};
 
 api_structs! {
     /// `v1.Pod`, with what scheduling decisions read.
@@ -24,7 +24,7 @@ api_structs! {
         pub priority_class_name: Symbol,
         pub preemption_policy: Option<PreemptionPolicy>,
         pub node_selector: Option<Labels>,
-        pub affinity: Option<Shared<Affinity>>,
+        pub affinity: Option<Pooled<Affinity>>,
         pub tolerations: SharedList<Toleration>,
         pub topology_spread_constraints: SharedList<TopologySpreadConstraint>,
         pub containers: SharedList<Container>,

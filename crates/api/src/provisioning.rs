@@ -118,7 +118,7 @@ api_structs! {
         pub max_size: i64,
     }
 
-    /// Whether a group can grow: `Backoff` after the provider refused.
+    /// Whether a group can grow: `Backoff` after the provider rejected a request.
     pub struct NodeGroupScaleUp {
         pub status: Symbol,
         pub backoff_info: BackoffInfo,

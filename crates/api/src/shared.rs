@@ -19,7 +19,7 @@ const SHARDS: usize = 16;
 const FIRST_SWEEP: usize = 256;
 
 /// A pool of values: equal ones are stored once.
-pub struct Pool<T> {
+pub struct InternPool<T> {
     hasher: OnceLock<DefaultHashBuilder>,
     shards: [Mutex<PoolShard<T>>; SHARDS],
 }
@@ -37,20 +37,20 @@ impl<T> PoolShard<T> {
 }
 
 /// A type that has a pool.
-pub trait Pooled: Hash + PartialEq + Sized + 'static {
+pub trait Poolable: Hash + PartialEq + Sized + 'static {
     /// The values that all users of the type share.
-    fn pool() -> &'static Pool<Self>;
+    fn pool() -> &'static InternPool<Self>;
 }
 
-impl<T> Pool<T> {
+impl<T> InternPool<T> {
     /// A pool without values, for a static.
-    pub const fn new() -> Pool<T> {
+    pub const fn new() -> InternPool<T> {
         let shards = [const { Mutex::new(PoolShard::new()) }; SHARDS];
-        Pool { hasher: OnceLock::new(), shards }
+        InternPool { hasher: OnceLock::new(), shards }
     }
 }
 
-impl<T: Hash + PartialEq> Pool<T> {
+impl<T: Hash + PartialEq> InternPool<T> {
     /// The pool's value that equals this one, added if there is none.
     pub fn share(&self, value: T) -> Arc<T> {
         let hash = self.hasher.get_or_init(DefaultHashBuilder::default).hash_one(&value);
@@ -69,9 +69,9 @@ impl<T: Hash + PartialEq> Pool<T> {
     }
 }
 
-impl<T> Default for Pool<T> {
-    fn default() -> Pool<T> {
-        Pool::new()
+impl<T> Default for InternPool<T> {
+    fn default() -> InternPool<T> {
+        InternPool::new()
     }
 }
 
@@ -80,7 +80,7 @@ pub struct SharedList<T>(Option<Arc<Vec<T>>>);
 
 impl<T> SharedList<T>
 where
-    Vec<T>: Pooled,
+    Vec<T>: Poolable,
 {
     /// The list, shared with all equal ones.
     pub fn new(mut values: Vec<T>) -> SharedList<T> {
@@ -200,7 +200,7 @@ impl<T: Serialize + 'static> Serialize for SharedList<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for SharedList<T>
 where
-    Vec<T>: Pooled,
+    Vec<T>: Poolable,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SharedList<T>, D::Error> {
         Vec::deserialize(deserializer).map(SharedList::new)
@@ -208,12 +208,12 @@ where
 }
 
 /// A value that objects share until one of them changes it. Behaves like a `T`.
-pub struct Shared<T>(Arc<T>);
+pub struct Pooled<T>(Arc<T>);
 
-impl<T: Pooled> Shared<T> {
+impl<T: Poolable> Pooled<T> {
     /// The value, shared with all equal ones.
-    pub fn new(value: T) -> Shared<T> {
-        Shared(T::pool().share(value))
+    pub fn new(value: T) -> Pooled<T> {
+        Pooled(T::pool().share(value))
     }
 
     /// Changes the value and shares the result.
@@ -224,78 +224,78 @@ impl<T: Pooled> Shared<T> {
         let mut value = T::clone(&self.0);
         change(&mut value);
         if value != *self.0 {
-            *self = Shared::new(value);
+            *self = Pooled::new(value);
         }
     }
 }
 
-impl<T> Deref for Shared<T> {
+impl<T> Deref for Pooled<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.0
     }
 }
 
-impl<T: Clone> DerefMut for Shared<T> {
+impl<T: Clone> DerefMut for Pooled<T> {
     fn deref_mut(&mut self) -> &mut T {
         Arc::make_mut(&mut self.0)
     }
 }
 
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Shared<T> {
-        Shared(self.0.clone())
+impl<T> Clone for Pooled<T> {
+    fn clone(&self) -> Pooled<T> {
+        Pooled(self.0.clone())
     }
 }
 
-impl<T: Default> Default for Shared<T> {
-    fn default() -> Shared<T> {
+impl<T: Default> Default for Pooled<T> {
+    fn default() -> Pooled<T> {
         T::default().into()
     }
 }
 
-impl<T: PartialEq> PartialEq for Shared<T> {
-    fn eq(&self, other: &Shared<T>) -> bool {
+impl<T: PartialEq> PartialEq for Pooled<T> {
+    fn eq(&self, other: &Pooled<T>) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0
     }
 }
 
-impl<T: Hash> Hash for Shared<T> {
+impl<T: Hash> Hash for Pooled<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Shared<T> {
+impl<T: fmt::Debug> fmt::Debug for Pooled<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.0, f)
     }
 }
 
-impl<T> From<T> for Shared<T> {
-    fn from(value: T) -> Shared<T> {
-        Shared(Arc::new(value))
+impl<T> From<T> for Pooled<T> {
+    fn from(value: T) -> Pooled<T> {
+        Pooled(Arc::new(value))
     }
 }
 
-impl<T: Serialize> Serialize for Shared<T> {
+impl<T: Serialize> Serialize for Pooled<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-impl<'de, T: Deserialize<'de> + Pooled> Deserialize<'de> for Shared<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shared<T>, D::Error> {
-        T::deserialize(deserializer).map(Shared::new)
+impl<'de, T: Deserialize<'de> + Poolable> Deserialize<'de> for Pooled<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pooled<T>, D::Error> {
+        T::deserialize(deserializer).map(Pooled::new)
     }
 }
 
 /// Declares a pool for each type.
 macro_rules! pooled {
     ($($type:ty),* $(,)?) => {$(
-        impl crate::shared::Pooled for $type {
-            fn pool() -> &'static crate::shared::Pool<$type> {
-                static POOL: crate::shared::Pool<$type> = crate::shared::Pool::new();
+        impl crate::shared::Poolable for $type {
+            fn pool() -> &'static crate::shared::InternPool<$type> {
+                static POOL: crate::shared::InternPool<$type> = crate::shared::InternPool::new();
                 &POOL
             }
         }
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn single_values_are_shared_too() {
-        let decode = |text| serde_json::from_str::<Shared<Part>>(text).unwrap();
+        let decode = |text| serde_json::from_str::<Pooled<Part>>(text).unwrap();
         let (one, mut two) = (decode("5"), decode("5"));
         assert!(Arc::ptr_eq(&one.0, &two.0));
         two.0 = Arc::new(Part(5));
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn values_that_nobody_has_any_more_are_dropped() {
-        static POOL: Pool<u64> = Pool::new();
+        static POOL: InternPool<u64> = InternPool::new();
         let kept = POOL.share(0);
         for value in 1..(SHARDS * FIRST_SWEEP * 4) as u64 {
             drop(POOL.share(value));

@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Shared;
+use crate::Pooled;
 use crate::intern::Symbol;
 use crate::macros::text;
 use crate::shared::pooled;
@@ -14,7 +14,7 @@ use crate::shared::pooled;
 /// A text. Equal ones are stored once, as long as there is one.
 #[derive(Clone, PartialEq, Hash, Default, Serialize)]
 #[serde(transparent)]
-pub struct SharedText(Shared<Box<str>>);
+pub struct SharedText(Pooled<Box<str>>);
 
 pooled!(Box<str>);
 
@@ -29,7 +29,7 @@ impl Deref for SharedText {
 
 impl From<&str> for SharedText {
     fn from(text: &str) -> SharedText {
-        SharedText(Shared::new(text.into()))
+        SharedText(Pooled::new(text.into()))
     }
 }
 

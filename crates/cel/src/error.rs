@@ -14,7 +14,7 @@ pub fn syntax(errors: &ParseErrors) -> String {
 /// The errors, each with its line and a marker below it, as upstream prints them.
 pub fn located(text: &str, mut errors: Vec<(usize, String)>) -> String {
     errors.sort_by_key(|(start, _)| *start);
-    let told = errors.iter().map(|(start, error)| {
+    let lines = errors.iter().map(|(start, error)| {
         let before = text.get(..*start).unwrap_or_default();
         let line = before.matches('\n').count();
         let ahead = before.rsplit('\n').next().unwrap_or_default();
@@ -27,7 +27,7 @@ pub fn located(text: &str, mut errors: Vec<(usize, String)>) -> String {
         let column = ahead.chars().count() + 1;
         format!("ERROR: <input>:{}:{column}: {error}\n | {source}\n | {dots}{mark}", line + 1)
     });
-    told.collect::<Vec<_>>().join("\n")
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The error of an operator or function for values of other types.

@@ -7,9 +7,7 @@ use ::cel::common::value::{CowVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
 use regex::Regex;
 
-use crate::quantity::failed;
-
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+use crate::quantity::{CallResult, failed};
 
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let text = || vec![STRING_TYPE];
@@ -27,14 +25,14 @@ fn expression(args: &[CowVal<'_, '_>]) -> Result<Regex, ExecutionError> {
     Regex::new(text(args, 1)).map_err(|error| failed("find", &format!("Illegal regex: {error}")))
 }
 
-fn find<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn find<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     let found =
         expression(&args)?.find(text(&args, 0)).map_or("", |found| found.as_str()).to_owned();
     Ok(CowVal::owned(CelString::from(found)))
 }
 
 /// All matches, or at most so many; a negative number means all.
-fn find_all<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn find_all<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     let most = args.get(2).and_then(|most| most.downcast_ref::<CelInt>());
     let most = most.and_then(|most| usize::try_from(*most.inner()).ok()).unwrap_or(usize::MAX);
     let expression = expression(&args)?;

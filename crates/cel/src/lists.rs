@@ -9,9 +9,8 @@ use ::cel::common::types::{CelInt, CelOptional, DYN_TYPE, LIST_TYPE};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
 
-use crate::quantity::{answer, failed, number};
+use crate::quantity::{CallResult, answer, failed, number};
 
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 type Items<'v> = Vec<Box<dyn Val + 'v>>;
 
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -77,7 +76,7 @@ fn no_overload() -> ExecutionError {
     failed("list", "no such overload")
 }
 
-fn index<'b, 'v>(position: Option<usize>) -> Answer<'b, 'v> {
+fn index<'b, 'v>(position: Option<usize>) -> CallResult<'b, 'v> {
     number(position.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1))
 }
 
@@ -99,7 +98,7 @@ fn is_sorted(items: &[Box<dyn Val + '_>]) -> Result<bool, ExecutionError> {
 }
 
 /// The sum; 0 for an empty list.
-fn sum<'b, 'v>(items: Items<'v>) -> Answer<'b, 'v> {
+fn sum<'b, 'v>(items: Items<'v>) -> CallResult<'b, 'v> {
     let mut items = items.into_iter();
     let Some(mut sum) = items.next() else { return Ok(CowVal::owned(CelInt::from(0))) };
     for item in items {
@@ -110,7 +109,7 @@ fn sum<'b, 'v>(items: Items<'v>) -> Answer<'b, 'v> {
 }
 
 /// The first item to which no other item compares as `worse`.
-fn extreme<'b, 'v>(name: &str, worse: Ordering, items: Items<'v>) -> Answer<'b, 'v> {
+fn extreme<'b, 'v>(name: &str, worse: Ordering, items: Items<'v>) -> CallResult<'b, 'v> {
     let mut items = items.into_iter();
     let empty = || failed(name, &format!("{name} called on empty list"));
     let mut best = items.next().ok_or_else(empty)?;

@@ -9,7 +9,7 @@ use ::cel::common::value::{CowVal, StaticVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
 use ipnet::IpNet;
 
-use crate::quantity::{answer, failed, number, text};
+use crate::quantity::{CallResult, answer, failed, number, text};
 use crate::val_methods;
 
 static IP: Type = Type::new_unspecified_type("net.IP");
@@ -41,8 +41,6 @@ impl Val for Network {
 
 impl StaticVal for Address {}
 impl StaticVal for Network {}
-
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Adds the types and their functions.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -123,7 +121,7 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-fn address_value<'b, 'v>(address: IpAddr) -> Answer<'b, 'v> {
+fn address_value<'b, 'v>(address: IpAddr) -> CallResult<'b, 'v> {
     Ok(CowVal::owned(Address(address)))
 }
 

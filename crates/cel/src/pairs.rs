@@ -12,7 +12,7 @@ use ::cel::parser::{Macro, MacroExprHelper, ParseError};
 use ::cel::{DeclarationError, Env, ExecutionError};
 
 use crate::bound;
-use crate::quantity::failed;
+use crate::quantity::{CallResult, failed};
 
 /// The function that builds the pairs of such a loop.
 pub(crate) const PAIRS: &str = "@pairs";
@@ -23,8 +23,6 @@ const MERGE: &str = "@merge";
 const RESULT: &str = "@result";
 
 type Helper<'h, 'p> = &'h mut MacroExprHelper<'p>;
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
-
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(PAIRS, PAIRS, vec![DYN_TYPE], pairs)?;
     env.add_overload(PUT, PUT, vec![MAP_TYPE, DYN_TYPE, DYN_TYPE], put)?;
@@ -175,7 +173,7 @@ fn part(helper: Helper<'_, '_>, at: i64) -> IdedExpr {
 }
 
 /// A list's items with their indexes, or a map's values with their keys.
-fn pairs<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn pairs<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     let no_overload = || failed(PAIRS, "no such overload");
     let of = args.first().ok_or_else(no_overload)?;
     let mut each = of.as_iterable().ok_or_else(no_overload)?.iter();
@@ -193,7 +191,7 @@ fn pairs<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     Ok(CowVal::owned(CelList::from(pairs)))
 }
 
-fn put<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn put<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     let mut args = args.into_iter();
     let (Some(map), Some(key), Some(value)) = (args.next(), args.next(), args.next()) else {
         return Err(failed(PUT, "no such overload"));
@@ -203,7 +201,7 @@ fn put<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     insert(entries, key, value.into_owned()).map(CowVal::owned)
 }
 
-fn merge<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn merge<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     let [map, more] = args.as_slice() else { return Err(failed(MERGE, "no such overload")) };
     let entries =
         |map: &CowVal<'b, 'v>| map.downcast_ref::<CelMap<'v>>().cloned().unwrap_or_default();

@@ -27,8 +27,6 @@ impl Val for QuantityValue {
 
 impl StaticVal for QuantityValue {}
 
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
-
 /// Adds the type and its functions.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_type(QUANTITY.to_owned())?;
@@ -68,11 +66,14 @@ pub fn failed(function: &str, message: &str) -> ExecutionError {
     ExecutionError::function_error(function, message)
 }
 
-pub fn answer<'b, 'v>(value: bool) -> Answer<'b, 'v> {
+/// What a function returns to an expression: a value or an error.
+pub type CallResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+pub fn answer<'b, 'v>(value: bool) -> CallResult<'b, 'v> {
     Ok(CowVal::owned(CelBool::from(value)))
 }
 
-pub fn number<'b, 'v>(value: i64) -> Answer<'b, 'v> {
+pub fn number<'b, 'v>(value: i64) -> CallResult<'b, 'v> {
     Ok(CowVal::owned(CelInt::from(value)))
 }
 
@@ -81,14 +82,14 @@ pub fn text<'c>(args: &'c [CowVal<'_, '_>]) -> &'c str {
     args.first().and_then(|arg| arg.downcast_ref::<CelString>()).map_or("", CelString::inner)
 }
 
-fn parse<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn parse<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     match Quantity::parse(text(&args)) {
         Ok(quantity) => Ok(CowVal::owned(QuantityValue(quantity))),
         Err(error) => Err(failed("quantity", &error.to_string())),
     }
 }
 
-fn is_quantity<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn is_quantity<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     answer(Quantity::parse(text(&args)).is_ok())
 }
 
@@ -113,7 +114,7 @@ fn compare(args: &[CowVal<'_, '_>]) -> Result<Ordering, ExecutionError> {
     Ok(this(args)?.cmp(&at(args, 1)?))
 }
 
-fn sum<'b, 'v>(args: &[CowVal<'b, 'v>], subtract: bool) -> Answer<'b, 'v> {
+fn sum<'b, 'v>(args: &[CowVal<'b, 'v>], subtract: bool) -> CallResult<'b, 'v> {
     let (mut sum, other) = (this(args)?, at(args, 1)?);
     if subtract {
         sum.sub(&other)

@@ -9,7 +9,7 @@ use ::cel::common::value::{CowVal, StaticVal, Val};
 use ::cel::{DeclarationError, Env, ExecutionError};
 use semver::Version;
 
-use crate::quantity::{answer, failed, number, text};
+use crate::quantity::{CallResult, answer, failed, number, text};
 use crate::val_methods;
 
 static SEMVER: Type = Type::new_unspecified_type("kubernetes.Semver");
@@ -28,8 +28,6 @@ impl Val for VersionValue {
 }
 
 impl StaticVal for VersionValue {}
-
-type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Adds the type and its functions.
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
@@ -157,7 +155,7 @@ fn without_zeros(number: &str) -> &str {
     }
 }
 
-fn create<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+fn create<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> CallResult<'b, 'v> {
     match read(&args) {
         Ok(version) => Ok(CowVal::owned(VersionValue(version))),
         Err(text) => Err(failed("semver", &text)),

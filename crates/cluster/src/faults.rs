@@ -3,8 +3,8 @@
 //! Their errors say that they were injected, so that they are recognizable in a status, a condition
 //! or an event.
 
+use kubestep_framework::cycle_state::FAULT;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::record::intervention::FAULT;
 
 /// The faults in force.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

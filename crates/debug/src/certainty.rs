@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::trace::History;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::record::certainty::{Certainty, Doubt, Lead};
+use kubestep_framework::record::certainty::{Certainty, ScoreLead, Uncertainty};
 use kubestep_framework::record::{CycleRecord, NodeNames, Outcome};
 use kubestep_scheduler::what_if::Probe;
 
@@ -127,7 +127,7 @@ impl Serialize for SessionCertainty {
 pub fn value(certainty: &Certainty) -> Value {
     let mut value = json!({
         "certain": certainty.is_certain(),
-        "conditions": certainty.doubts.iter().zip(certainty.conditions()).map(condition)
+        "conditions": certainty.uncertainties.iter().zip(certainty.conditions()).map(condition)
             .collect::<Vec<_>>(),
     });
     if let Some(lead) = &certainty.lead {
@@ -136,26 +136,27 @@ pub fn value(certainty: &Certainty) -> Value {
     value
 }
 
-fn condition((doubt, text): (&Doubt, String)) -> Value {
-    let points: Vec<&str> = doubt.points().iter().map(|point| point.name()).collect();
+fn condition((uncertainty, text): (&Uncertainty, String)) -> Value {
+    let points: Vec<&str> = uncertainty.points().iter().map(|point| point.name()).collect();
     let mut value = json!({
-        "kind": doubt.kind(),
-        "plugins": doubt.plugins(),
+        "kind": uncertainty.kind(),
+        "plugins": uncertainty.plugins(),
         "points": points,
         "text": text,
     });
-    match doubt {
-        Doubt::Reject { node, others, .. } | Doubt::RejectPreemption { node, others, .. } => {
+    match uncertainty {
+        Uncertainty::Reject { node, others, .. }
+        | Uncertainty::RejectPreemption { node, others, .. } => {
             value["node"] = json!(node);
             value["otherNodesMatter"] = json!(others);
         }
-        Doubt::Order { others, .. } => value["otherPods"] = json!(others),
+        Uncertainty::Order { others, .. } => value["otherPods"] = json!(others),
         _ => {}
     }
     value
 }
 
-fn lead(lead: &Lead) -> Value {
+fn lead(lead: &ScoreLead) -> Value {
     let scorers = lead.scorers.iter();
     let scorers = scorers.map(|(plugin, weight)| json!({"plugin": plugin, "weight": weight}));
     json!({

@@ -9,11 +9,13 @@ use std::sync::Arc;
 
 use crate::effects::{StateUpdate, WaitingRejection};
 use crate::pod::NamespacedName;
-use crate::record::intervention::FAULT;
 use crate::status::Status;
 use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
+
+/// The text of an injected fault in a status or an error.
+pub const FAULT: &str = "injected fault";
 
 /// A value that a plugin stores in the cycle state.
 pub trait StateData: Any + Send + Sync {

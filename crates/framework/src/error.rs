@@ -11,6 +11,7 @@ use kubestep_api::selector::SelectorErrors;
 /// Why a plugin could not do its work. The text is upstream's; it becomes the reason of an error
 /// status.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PluginError {
     /// An event carries an object of another kind than it is about.
     #[error(transparent)]

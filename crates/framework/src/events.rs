@@ -179,7 +179,7 @@ impl ClusterEvent {
     pub const MANUAL: ClusterEvent = ClusterEvent {
         resource: EventResource::Wildcard,
         action: Action::ALL,
-        custom_label: "ByHand",
+        custom_label: "Manual",
     };
 
     /// An event with the default label.
@@ -217,17 +217,17 @@ impl ClusterEvent {
 
 /// A queueing hint: what a plugin's hint function returns for an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hint {
+pub enum QueueingHint {
     /// The event may make the pod schedulable.
     Queue,
     /// The event cannot make it schedulable.
     Skip,
 }
 
-impl Hint {
+impl QueueingHint {
     /// `Queue` if the event helps, otherwise `Skip`.
-    pub const fn queue_if(helps: bool) -> Hint {
-        if helps { Hint::Queue } else { Hint::Skip }
+    pub const fn queue_if(helps: bool) -> QueueingHint {
+        if helps { QueueingHint::Queue } else { QueueingHint::Skip }
     }
 }
 
@@ -314,8 +314,8 @@ pub struct OlderEvents {
     pub hints: bool,
 }
 
-/// The answer of a queueing hint. An error counts as [`Hint::Queue`].
-pub type HintResult = Result<Hint, PluginError>;
+/// The answer of a queueing hint. An error counts as [`QueueingHint::Queue`].
+pub type HintResult = Result<QueueingHint, PluginError>;
 
 /// A queueing hint: whether an event could make a pod schedulable that the plugin rejected. It gets
 /// the pod and the objects of the event.
@@ -325,12 +325,12 @@ pub type HintFn = dyn Fn(&QueueContext<'_>, &PodInfo, &EventObjects) -> HintResu
 /// judges each of them. Upstream: `ClusterEventWithHint`.
 ///
 /// ```
-/// use kubestep_framework::events::{Action, EventResource, Hint, Registration};
+/// use kubestep_framework::events::{Action, EventResource, QueueingHint, Registration};
 ///
 /// // A new node helps if it is not cordoned.
 /// let registration = Registration::hinted(EventResource::Node, Action::ADD, |_, _, objects| {
 ///     let (_, added) = objects.nodes()?;
-///     Ok(Hint::queue_if(added.is_some_and(|node| !node.spec.unschedulable)))
+///     Ok(QueueingHint::queue_if(added.is_some_and(|node| !node.spec.unschedulable)))
 /// });
 /// assert_eq!(registration.event.label(), "NodeAdd");
 /// ```

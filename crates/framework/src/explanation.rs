@@ -1,4 +1,4 @@
-//! What a plugin says of its rejections, for explanations and the search for fixes.
+//! What a plugin reports about its rejections, for explanations and the search for fixes.
 
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;

@@ -28,7 +28,7 @@ pub struct Filtered {
     /// The nodes that passed, in the extender's order.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// The nodes that were rejected, with their statuses.
-    pub refused: Vec<(Symbol, Status)>,
+    pub rejected: Vec<(Symbol, Status)>,
 }
 
 /// Why a call of an extender failed, in upstream's words.
@@ -48,7 +48,7 @@ pub enum ExtenderError {
     Mismatch(String),
 }
 
-/// What an extender is called: by its URL, beside the names of plugins.
+/// The name of an extender where those of plugins are listed: its URL.
 pub fn name(extender: &Extender) -> Symbol {
     Symbol::new(&format!("extender {}", extender.url_prefix))
 }
@@ -77,7 +77,7 @@ pub fn filter(
     host: &mut dyn Host,
 ) -> Result<Filtered, ExtenderError> {
     if extender.filter_verb.is_empty() {
-        return Ok(Filtered { nodes: nodes.to_vec(), refused: Vec::new() });
+        return Ok(Filtered { nodes: nodes.to_vec(), rejected: Vec::new() });
     }
     let body = node_args(extender, pod, nodes);
     let verb = Symbol::new(&extender.filter_verb);
@@ -91,7 +91,7 @@ pub fn filter(
         (_, Some(list)) => fresh_nodes(list, nodes)?,
         _ => Vec::new(),
     };
-    Ok(Filtered { nodes, refused: refused(&answer) })
+    Ok(Filtered { nodes, rejected: rejected(&answer) })
 }
 
 /// Scores of one extender by node name, as it answered them; 0 for all nodes where it only filters
@@ -219,18 +219,18 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
 }
 
 /// The rejected nodes. A node in both lists counts as unresolvable.
-fn refused(answer: &Value) -> Vec<(Symbol, Status)> {
+fn rejected(answer: &Value) -> Vec<(Symbol, Status)> {
     let map =
         |name: &str| field(answer, name).and_then(Value::as_object).cloned().unwrap_or_default();
     let (unresolvable, failed) = (map("FailedAndUnresolvableNodes"), map("FailedNodes"));
-    let mut refused = Vec::new();
+    let mut rejected = Vec::new();
     for (node, message) in &unresolvable {
-        refused.push((Symbol::new(node), Status::unresolvable(message.as_str().unwrap_or(""))));
+        rejected.push((Symbol::new(node), Status::unresolvable(message.as_str().unwrap_or(""))));
     }
     for (node, message) in failed.iter().filter(|(node, _)| !unresolvable.contains_key(*node)) {
-        refused.push((Symbol::new(node), Status::unschedulable(message.as_str().unwrap_or(""))));
+        rejected.push((Symbol::new(node), Status::unschedulable(message.as_str().unwrap_or(""))));
     }
-    refused
+    rejected
 }
 
 /// The infos of `ids` in `snapshot`.

@@ -11,7 +11,7 @@
 //! before the cycles of its pods and [`Plugin::score_placement`] after them.
 //!
 //! Plugins are pure: they see only what the context contains, and store nothing in themselves
-//! except their arguments. What must outlive a cycle is in [`Shared`]. A plugin's descriptor in the
+//! except their arguments. What must outlive a cycle is in [`PluginStore`]. A plugin's descriptor in the
 //! registry lists the points at which it runs.
 //!
 //! Upstream: `staging/src/k8s.io/kube-scheduler/framework/interface.go`.
@@ -26,14 +26,14 @@ use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
 use crate::objects::Objects;
 use crate::pod::nominated::NominatedPods;
-use crate::pod::{NamespacedName, PodInfo, QueuedPod};
-use crate::pod_groups::placement::{Placement, Proposal};
+use crate::pod::{NamespacedName, PodInfo, QueuedPodInfo};
+use crate::pod_groups::{Placement, Proposal};
 pub use crate::preemption::Preemption;
 use crate::preemption::PreemptionRules;
 use crate::record::Candidate;
 use crate::record::nodes::NodeList;
 pub use crate::record::scores::ScoreBasis;
-use crate::shared::Shared;
+use crate::shared::PluginStore;
 use crate::snapshot::Snapshot;
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{DistinctStatuses, Status};
@@ -56,11 +56,11 @@ pub struct CycleContext<'a> {
     /// Pods nominated to nodes.
     pub nominated: &'a NominatedPods,
     /// What plugins store between cycles.
-    pub shared: &'a Shared,
+    pub shared: &'a PluginStore,
     /// The current time; virtual in a simulation.
     pub now: Time,
-    /// What plugins use where upstream's use a random number; 0 unless a seed is set.
-    pub chance: u64,
+    /// The number that plugins use where upstream's draw a random one; 0 unless a seed is set.
+    pub random: u64,
 }
 
 impl<'a> CycleContext<'a> {
@@ -88,7 +88,7 @@ pub struct BindContext<'a> {
     /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles.
-    pub shared: &'a mut Shared,
+    pub shared: &'a mut PluginStore,
     /// The interface to the outside.
     pub host: &'a mut dyn Host,
     /// The current time; virtual in a simulation.
@@ -104,7 +104,7 @@ pub struct QueueContext<'a> {
     /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles.
-    pub shared: &'a Shared,
+    pub shared: &'a PluginStore,
     /// The current time; virtual in a simulation.
     pub now: Time,
 }
@@ -121,7 +121,7 @@ pub struct GroupContext<'a> {
     /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles, including the pods of each group.
-    pub shared: &'a Shared,
+    pub shared: &'a PluginStore,
     /// The current time; virtual in a simulation.
     pub now: Time,
 }
@@ -188,6 +188,10 @@ impl From<Status> for PreFilterAnswer {
     }
 }
 
+/// The fragments of a pod's signature that one plugin contributes, as (key, text); or why the pod
+/// cannot be signed.
+pub type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
+
 /// PostFilter's answer: a status, and what else was found on the way to it.
 #[derive(Clone, Default, Debug)]
 pub struct PostFilterAnswer {
@@ -208,7 +212,7 @@ pub struct PostFilterAnswer {
 /// The order of the active queue at some time.
 pub trait QueueOrder: Send + Sync {
     /// Whether `a` comes before `b`.
-    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool;
+    fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool;
 }
 
 /// What a plugin sees when an object changed. The change is not yet in `objects`.
@@ -218,7 +222,7 @@ pub struct HandlerContext<'a> {
     /// Which feature gates are on, and what the version of kube-scheduler changed.
     pub features: &'a FeatureGates,
     /// What plugins store between cycles.
-    pub shared: &'a mut Shared,
+    pub shared: &'a mut PluginStore,
     /// The scheduler names of the profiles that have the plugin.
     pub profiles: &'a [Symbol],
     /// The current time; virtual in a simulation.
@@ -232,6 +236,12 @@ pub struct PermitAnswer {
     pub status: Status,
     /// With Wait: the maximum wait.
     pub timeout: Duration,
+}
+
+impl From<Status> for PostFilterAnswer {
+    fn from(status: Status) -> PostFilterAnswer {
+        PostFilterAnswer { status, ..PostFilterAnswer::default() }
+    }
 }
 
 impl From<Status> for PermitAnswer {
@@ -273,7 +283,7 @@ pub trait Plugin: Send + Sync {
         false
     }
 
-    /// Whether `node` with its pods could take `pod`, as far as this plugin can tell without a
+    /// Whether `node` with its pods could take `pod`, as far as this plugin can decide without a
     /// cycle. Without queueing hints it is asked before an event of the node requeues the pod.
     fn admits(&self, _cx: &QueueContext<'_>, _pod: &PodInfo, _node: &NodeInfo) -> bool {
         true
@@ -320,7 +330,7 @@ pub trait Plugin: Send + Sync {
     }
 
     /// QueueSort: whether `a` comes before `b`.
-    fn less(&self, _a: &QueuedPod, _b: &QueuedPod) -> bool {
+    fn less(&self, _a: &QueuedPodInfo, _b: &QueuedPodInfo) -> bool {
         false
     }
 
@@ -582,11 +592,7 @@ pub trait Plugin: Send + Sync {
 
     /// Sign: the fields of the pod that this plugin's answers depend on, for batching. `Err` says
     /// why the pod cannot be signed.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        _pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, _pod: &PodInfo) -> Fragments {
         Err(Symbol::EMPTY)
     }
 }

@@ -2,16 +2,18 @@
 
 pub use crate::cycle_state::CycleState;
 pub use crate::error::PluginError;
-pub use crate::events::{Action, EventObjects, EventResource, Hint, HintResult, Registration};
+pub use crate::events::{
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration,
+};
 pub use crate::node::{NodeId, NodeInfo};
 pub use crate::plugin::{
     BindContext, CycleContext, PermitAnswer, Plugin, PostFilterAnswer, PostFilterContext,
     PreFilterAnswer, QueueContext, ScoreBasis,
 };
-pub use crate::pod::{PodInfo, QueuedPod};
+pub use crate::pod::{PodInfo, QueuedPodInfo};
 pub use crate::record::nodes::NodeList;
 pub use crate::registry::{Built, Entry, Registry};
-pub use crate::shared::{PluginState, Shared};
+pub use crate::shared::{PluginState, PluginStore};
 pub use crate::status::{Code, DistinctStatuses, Status};
 pub use kubestep_api::intern::Symbol;
 pub use kubestep_api::{Duration, Node, Pod, Time};

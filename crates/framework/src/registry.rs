@@ -12,6 +12,7 @@ use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 
 /// Why a plugin cannot be registered or built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegistryError {
     /// Another plugin of that name is registered.
     #[error("a plugin named {0} already exists")]

@@ -30,12 +30,12 @@ pub struct Spent {
     /// Number of nodes evaluated, if a run is over nodes.
     pub nodes: u64,
     /// Number of nodes that it rejected.
-    pub refused: u64,
+    pub rejected: u64,
 }
 
 impl Spent {
     fn nothing(point: ExtensionPoint, plugin: Symbol) -> Spent {
-        Spent { point, plugin, turns: 0, nanos: 0, nodes: 0, refused: 0 }
+        Spent { point, plugin, turns: 0, nanos: 0, nodes: 0, rejected: 0 }
     }
 }
 
@@ -113,7 +113,7 @@ pub fn add(list: &mut Vec<Spent>, more: &[Spent]) {
         sum.turns += more.turns;
         sum.nanos += more.nanos;
         sum.nodes += more.nodes;
-        sum.refused += more.refused;
+        sum.rejected += more.rejected;
     }
 }
 
@@ -206,12 +206,12 @@ impl Timer {
     }
 
     /// Records the number of nodes that a run evaluated and how many of them it rejected.
-    pub fn nodes(&self, point: ExtensionPoint, plugin: Symbol, nodes: usize, refused: usize) {
+    pub fn nodes(&self, point: ExtensionPoint, plugin: Symbol, nodes: usize, rejected: usize) {
         let Some(stopwatch) = &self.0 else { return };
         let mut list = stopwatch.spent();
         let spent = entry(&mut list, point, plugin);
         spent.nodes += nodes as u64;
-        spent.refused += refused as u64;
+        spent.rejected += rejected as u64;
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(timer.time(point, name, || 7), 7);
         timer.time(point, name, || ());
         timer.nodes(point, name, 5, 2);
-        let spent = Spent { point, plugin: name, turns: 2, nanos: 20, nodes: 5, refused: 2 };
+        let spent = Spent { point, plugin: name, turns: 2, nanos: 20, nodes: 5, rejected: 2 };
         assert_eq!(stopwatch.take(), [spent]);
         assert_eq!(stopwatch.take(), []);
         let mut sum = vec![spent];

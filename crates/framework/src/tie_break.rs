@@ -26,7 +26,7 @@ pub enum TieBreak {
 
 impl TieBreak {
     /// The pseudo-random number of cycle `cycle`; 0 without a seed.
-    pub fn chance(self, cycle: u64) -> u64 {
+    pub fn random(self, cycle: u64) -> u64 {
         match self {
             TieBreak::Upstream | TieBreak::First => 0,
             TieBreak::Seed(seed) => scatter(seed, cycle),
@@ -59,7 +59,7 @@ impl TieBreak {
         ranking.sort_by_key(|at| std::cmp::Reverse(totals[*at]));
         let best = ranking.first().map(|at| totals[*at]);
         let tied = ranking.iter().take_while(|at| Some(totals[**at]) == best).count();
-        let winner = place(self.chance(cycle), tied);
+        let winner = pick_index(self.random(cycle), tied);
         if winner < tied {
             ranking[..=winner].rotate_right(1); // the others stay in order
         }
@@ -81,11 +81,11 @@ pub fn first_in_tree(a: usize, b: usize) -> usize {
     if is_first { a } else { b }
 }
 
-/// The index below `count` for a number from [`TieBreak::chance`].
-pub fn place(chance: u64, count: usize) -> usize {
+/// The index below `count` for a number from [`TieBreak::random`].
+pub fn pick_index(random: u64, count: usize) -> usize {
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     // The remainder is smaller than the count, which came from a usize.
-    chance.checked_rem(count).and_then(|place| usize::try_from(place).ok()).unwrap_or(0)
+    random.checked_rem(count).and_then(|place| usize::try_from(place).ok()).unwrap_or(0)
 }
 
 /// The `cycle`th number of the SplitMix64 sequence of `seed`.
@@ -175,7 +175,10 @@ mod tests {
 
     #[test]
     fn places_stay_within_the_count() {
-        assert_eq!((place(7, 5), place(4, 5), place(9, 1), place(9, 0)), (2, 4, 0, 0));
+        assert_eq!(
+            (pick_index(7, 5), pick_index(4, 5), pick_index(9, 1), pick_index(9, 0)),
+            (2, 4, 0, 0)
+        );
     }
 
     #[test]

@@ -15,12 +15,12 @@ use kubestep_config::{
     PluginChange, PluginDescriptor, PointSet, ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventObjects, EventResource, Hint, Registration};
+use kubestep_framework::events::{Action, EventObjects, EventResource, QueueingHint, Registration};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{Plugin, PostFilterAnswer, PostFilterContext, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
+use kubestep_framework::preemption::EnoughCandidates;
 use kubestep_framework::preemption::PreemptionRules;
-use kubestep_framework::preemption::enough::EnoughCandidates;
 use kubestep_framework::preemption::evaluator;
 use kubestep_framework::preemption::executor::is_preempting;
 use kubestep_framework::registry::Built;
@@ -98,7 +98,7 @@ impl Plugin for DefaultPreemption {
     /// Pod deletions must reconsider gated preemptors. The hint itself always skips: only the
     /// plugins that rejected the pod can say whether the deletion helps.
     fn events(&self) -> Option<Vec<Registration>> {
-        let skip = |_: &QueueContext<'_>, _: &PodInfo, _: &EventObjects| Ok(Hint::Skip);
+        let skip = |_: &QueueContext<'_>, _: &PodInfo, _: &EventObjects| Ok(QueueingHint::Skip);
         let deleted = Registration::hinted(EventResource::Pod, Action::DELETE, skip);
         Some(if self.registers { vec![deleted] } else { Vec::new() })
     }
@@ -414,7 +414,7 @@ mod tests {
         };
         assert_eq!(labels(&plugin), ["PodDelete"]);
         let deleted = Some(pod("other").on("n1").into());
-        assert_eq!(full(&[1]).hint(&plugin, &info(preemptor()), deleted, None), Hint::Skip);
+        assert_eq!(full(&[1]).hint(&plugin, &info(preemptor()), deleted, None), QueueingHint::Skip);
         let gates = gates.with(Feature::SchedulerAsyncPreemption, false);
         assert!(labels(&build(&ProfileArgs::default(), &gates).unwrap()).is_empty());
     }

@@ -14,7 +14,7 @@ use kubestep_config::{
     PointSet, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Hint, Registration};
+use kubestep_framework::events::{Action, EventResource, QueueingHint, Registration};
 use kubestep_framework::plugin::{BindContext, PermitAnswer, Plugin, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::pod_groups::group_of;
@@ -110,8 +110,8 @@ impl Plugin for GangScheduling {
 }
 
 /// Requeues the pods of the group that an event is about.
-fn is_same(own: Option<NamespacedName>, meant: Option<NamespacedName>) -> Hint {
-    Hint::queue_if(own.is_some() && own == meant)
+fn is_same(own: Option<NamespacedName>, meant: Option<NamespacedName>) -> QueueingHint {
+    QueueingHint::queue_if(own.is_some() && own == meant)
 }
 
 impl GangScheduling {
@@ -261,9 +261,9 @@ mod tests {
         let cluster = Cluster::default();
         let plugin: Arc<dyn Plugin> = Arc::new(PLUGIN_OF_NEWEST);
         let hint = |new| cluster.hint(&plugin, &info(member("a")), None, Some(new));
-        assert_eq!(hint(gang(1)), Hint::Queue);
-        assert_eq!(hint(member("b").into()), Hint::Queue);
-        assert_eq!(hint(pod("b").into()), Hint::Skip);
+        assert_eq!(hint(gang(1)), QueueingHint::Queue);
+        assert_eq!(hint(member("b").into()), QueueingHint::Queue);
+        assert_eq!(hint(pod("b").into()), QueueingHint::Skip);
     }
 
     /// Up to 1.35 a gang is a pod group in a Workload.
@@ -327,10 +327,10 @@ mod tests {
             let plugin: Arc<dyn Plugin> = Arc::new(PLUGIN);
             let hint = |pod: Pod, new| cluster.hint(&plugin, &info(pod), None, Some(new));
             let own = || member("a", "g");
-            assert_eq!(hint(own(), workload()), Hint::Queue);
-            assert_eq!(hint(pod("a"), workload()), Hint::Skip);
-            assert_eq!(hint(own(), member("b", "g").into()), Hint::Queue);
-            assert_eq!(hint(own(), member("b", "h").into()), Hint::Skip);
+            assert_eq!(hint(own(), workload()), QueueingHint::Queue);
+            assert_eq!(hint(pod("a"), workload()), QueueingHint::Skip);
+            assert_eq!(hint(own(), member("b", "g").into()), QueueingHint::Queue);
+            assert_eq!(hint(own(), member("b", "h").into()), QueueingHint::Skip);
         }
 
         #[test]
@@ -351,9 +351,9 @@ mod tests {
             assert_eq!(permit(&mut cluster, second).timeout, TIMEOUT - second);
             assert_eq!(permit(&mut cluster, TIMEOUT + second).timeout, TIMEOUT);
             cluster.objects.remove(&workload());
-            let gone =
+            let message =
                 "failed to get workload default/w: workload.scheduling.k8s.io \"w\" not found";
-            assert_eq!(permit(&mut cluster, start).status.message(), gone);
+            assert_eq!(permit(&mut cluster, start).status.message(), message);
         }
     }
 }

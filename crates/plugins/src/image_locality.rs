@@ -13,7 +13,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{ImageState, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::{PodInfo, normalized_image_name};
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
@@ -107,7 +107,7 @@ impl Plugin for ImageLocality {
     }
 
     /// The names of containers' images, normalized and sorted; image volumes are not included.
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         let spec = &pod.pod.spec;
         let containers = spec.containers.iter().chain(&spec.init_containers);
         let names: BTreeSet<Symbol> =

@@ -6,6 +6,8 @@
 //! [`Plugin`](kubestep_framework::plugin::Plugin), and its tests. Several plugins share the modules
 //! [`keys`], [`normalize`], `older_events`, [`shape`], [`signers`] and [`volumes`].
 
+use kubestep_api::Pod;
+use kubestep_config::versions::Switch;
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::registry::{Built, Entry, Registry};
 
@@ -26,7 +28,6 @@ pub mod node_unschedulable;
 pub mod node_volume_limits;
 pub mod normalize;
 mod older_events;
-mod placed;
 mod pod_group_pods_count;
 pub mod pod_topology_spread;
 pub mod priority_sort;
@@ -79,9 +80,18 @@ const PLUGINS: &[(PluginDescriptor, Build)] = &[
 
 /// The in-tree plugins and kubestep's own.
 pub fn registry() -> Registry {
-    let entries = PLUGINS.iter().map(|(plugin, build)| Entry::new(*plugin, build));
-    // No two descriptors of the table have the same name.
-    Registry::of(entries).unwrap_or_default()
+    let mut registry = Registry::default();
+    for (plugin, build) in PLUGINS {
+        // Fails only for a name that is in the table twice, which a test would find.
+        let _registered = registry.register(Entry::new(*plugin, build));
+    }
+    registry
+}
+
+/// Whether a hint counts the pod as placed: it has a node or, with `switch`, is nominated to one.
+fn is_placed(pod: &Pod, features: &FeatureGates, switch: Switch) -> bool {
+    let is_nominated = !pod.status.nominated_node_name.is_empty();
+    !pod.spec.node_name.is_empty() || (is_nominated && features.has(switch))
 }
 
 #[cfg(test)]

@@ -25,10 +25,12 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
+    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{
+    CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -239,14 +241,14 @@ fn after_node_change(
     pod: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    let (old, Some(new)) = objects.nodes()? else { return Ok(Hint::Skip) };
+    let (old, Some(new)) = objects.nodes()? else { return Ok(QueueingHint::Skip) };
     if enforced.is_some_and(|enforced| !enforced.matches_node(new)) {
-        return Ok(Hint::Skip);
+        return Ok(QueueingHint::Skip);
     }
     let required = RequiredNodeAffinity::of(&pod.pod);
     let matches = |node: &Node| required.matches(&node.metadata.labels, node.metadata.name);
     let old = old.filter(|_| features.has(Switch::NodeAffinityHintComparesNode));
-    Ok(Hint::queue_if(matches(new)? && !old.map_or(Ok(false), matches)?))
+    Ok(QueueingHint::queue_if(matches(new)? && !old.map_or(Ok(false), matches)?))
 }
 
 impl Plugin for NodeAffinity {
@@ -373,7 +375,7 @@ impl Plugin for NodeAffinity {
         Status::SUCCESS
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::node_affinity(&pod.pod)
     }
 }

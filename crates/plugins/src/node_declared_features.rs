@@ -16,10 +16,10 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -195,7 +195,7 @@ impl Plugin for NodeDeclaredFeatures {
         }
     }
 
-    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         let needed = FeatureSet::needed_by(&pod.pod.spec, cx.features);
         let bit = |at: usize| if needed.0 & (1 << at) == 0 { '0' } else { '1' };
         let bits: String = (0..REGISTRY.len()).map(bit).collect();
@@ -207,7 +207,7 @@ impl Plugin for NodeDeclaredFeatures {
 fn after_node_change(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
     let (old, new) = objects.nodes()?;
     let declared = |node: &'_ kubestep_api::Node| node.status.declared_features.clone();
-    Ok(Hint::queue_if(old.is_none() || old.map(declared) != new.map(declared)))
+    Ok(QueueingHint::queue_if(old.is_none() || old.map(declared) != new.map(declared)))
 }
 
 /// An update of the pod itself helps if it requires other features than before.
@@ -215,7 +215,7 @@ fn after_own_change(cx: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects
     let (old, _) = objects.pods()?;
     let needed = |pod: &kubestep_api::Pod| FeatureSet::needed_by(&pod.spec, cx.features);
     let updated = objects.updated_pod(pod.uid())?;
-    Ok(Hint::queue_if(updated.is_some_and(|new| old.map(needed) != Some(needed(new)))))
+    Ok(QueueingHint::queue_if(updated.is_some_and(|new| old.map(needed) != Some(needed(new)))))
 }
 
 #[cfg(test)]
@@ -313,17 +313,17 @@ mod tests {
             let old = old.map(node);
             Cluster::default().hint(&features, &waiting, old, Some(node(new)))
         };
-        assert_eq!(on_node(None, &[]), Hint::Queue);
-        assert_eq!(on_node(Some(&[]), &[USERS]), Hint::Queue);
-        assert_eq!(on_node(Some(&[USERS]), &[USERS]), Hint::Skip);
+        assert_eq!(on_node(None, &[]), QueueingHint::Queue);
+        assert_eq!(on_node(Some(&[]), &[USERS]), QueueingHint::Queue);
+        assert_eq!(on_node(Some(&[USERS]), &[USERS]), QueueingHint::Skip);
         let on_pod = |old: Value, new: Value| {
             let pod = |json| Some(Object::from(decoded::<Pod>(json)));
             Cluster::default().hint(&features, &waiting, pod(old), pod(new))
         };
         let plain = |uid: &str| json!({"metadata": {"uid": uid}});
-        assert_eq!(on_pod(needs_users("1"), plain("1")), Hint::Queue);
-        assert_eq!(on_pod(needs_users("1"), needs_users("1")), Hint::Skip);
-        assert_eq!(on_pod(needs_users("2"), plain("2")), Hint::Skip);
+        assert_eq!(on_pod(needs_users("1"), plain("1")), QueueingHint::Queue);
+        assert_eq!(on_pod(needs_users("1"), needs_users("1")), QueueingHint::Skip);
+        assert_eq!(on_pod(needs_users("2"), plain("2")), QueueingHint::Skip);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -65,7 +65,7 @@ impl Plugin for NodeName {
         self.other.clone()
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::fragment("v1.Pod.Spec.NodeName", &pod.pod.spec.node_name)
     }
 }

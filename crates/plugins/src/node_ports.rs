@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::signers;
+use crate::is_placed;
 use crate::older_events;
-use crate::placed::is_placed;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_config::{
@@ -14,10 +14,10 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
+    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::ports::{HostPort, container_host_ports};
 use kubestep_framework::registry::Built;
@@ -106,20 +106,20 @@ impl Plugin for NodePorts {
         }
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::host_ports(&pod.pod)
     }
 }
 
 /// A deleted pod helps if it used a host port that the pod wants.
 fn after_pod_deletion(cx: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
-    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+    let (Some(deleted), _) = objects.pods()? else { return Ok(QueueingHint::Queue) };
     if !is_placed(deleted, cx.features, Switch::PortsHintCountsNominated) {
-        return Ok(Hint::Skip);
+        return Ok(QueueingHint::Skip);
     }
     let freed = container_host_ports(deleted, cx.features);
     let conflicts = |wanted: &HostPort| freed.iter().any(|free| wanted.conflicts_with(free));
-    Ok(Hint::queue_if(pod.host_ports.iter().any(conflicts)))
+    Ok(QueueingHint::queue_if(pod.host_ports.iter().any(conflicts)))
 }
 
 #[cfg(test)]
@@ -187,12 +187,12 @@ mod tests {
             let old = Object::from(decoded::<Pod>(deleted));
             Cluster::default().hint(&ports, &waiting, Some(old), None)
         };
-        assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), Hint::Queue);
-        assert_eq!(hint(with_ports("n", &["UDP//80"])), Hint::Skip);
-        assert_eq!(hint(with_ports("n", &[])), Hint::Skip);
-        assert_eq!(hint(with_ports("", &["TCP//80"])), Hint::Skip);
+        assert_eq!(hint(with_ports("n", &["TCP/10.0.0.1/80"])), QueueingHint::Queue);
+        assert_eq!(hint(with_ports("n", &["UDP//80"])), QueueingHint::Skip);
+        assert_eq!(hint(with_ports("n", &[])), QueueingHint::Skip);
+        assert_eq!(hint(with_ports("", &["TCP//80"])), QueueingHint::Skip);
         let mut nominated = with_ports("", &["TCP//80"]);
         nominated["status"] = json!({"nominatedNodeName": "n"});
-        assert_eq!(hint(nominated), Hint::Queue);
+        assert_eq!(hint(nominated), QueueingHint::Queue);
     }
 }

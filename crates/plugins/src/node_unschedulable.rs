@@ -16,10 +16,10 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
+    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -64,7 +64,7 @@ fn after_node_change(cx: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects)
     let (old, new) = objects.nodes()?;
     let old = old.filter(|_| cx.features.has(Switch::UncordonRequeues));
     let was_cordoned = old.is_none_or(|node| node.spec.unschedulable);
-    Ok(Hint::queue_if(was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)))
+    Ok(QueueingHint::queue_if(was_cordoned && new.is_some_and(|node| !node.spec.unschedulable)))
 }
 
 impl Plugin for NodeUnschedulable {
@@ -85,7 +85,7 @@ impl Plugin for NodeUnschedulable {
             Registration::hinted(EventResource::Pod, tolerations, move |_, pod, objects| {
                 let updated = objects.updated_pod(pod.uid())?;
                 let tolerates = |pod: &Pod| is_tolerated_by(pod, &taint, comparisons);
-                Ok(Hint::queue_if(updated.is_some_and(tolerates)))
+                Ok(QueueingHint::queue_if(updated.is_some_and(tolerates)))
             }),
         ])
     }
@@ -104,7 +104,7 @@ impl Plugin for NodeUnschedulable {
         Status::SUCCESS
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::tolerations(&pod.pod)
     }
 }
@@ -147,21 +147,21 @@ mod tests {
             let node = |cordoned| Object::from(decoded::<Node>(node(cordoned)));
             cluster.hint(&cordon, &waiting, old.map(node), Some(node(new)))
         };
-        assert_eq!(hint(None, false), Hint::Queue);
-        assert_eq!(hint(None, true), Hint::Skip);
-        assert_eq!(hint(Some(true), false), Hint::Queue);
-        assert_eq!(hint(Some(false), false), Hint::Skip);
-        assert_eq!(hint(Some(false), true), Hint::Skip);
-        assert_eq!(hint(Some(true), true), Hint::Skip);
+        assert_eq!(hint(None, false), QueueingHint::Queue);
+        assert_eq!(hint(None, true), QueueingHint::Skip);
+        assert_eq!(hint(Some(true), false), QueueingHint::Queue);
+        assert_eq!(hint(Some(false), false), QueueingHint::Skip);
+        assert_eq!(hint(Some(false), true), QueueingHint::Skip);
+        assert_eq!(hint(Some(true), true), QueueingHint::Skip);
         let changed = |key: &str, uid: &str| {
             let mut json = tolerating(key);
             json["metadata"]["uid"] = uid.into();
             let new = Object::from(decoded::<Pod>(json));
             cluster.hint(&cordon, &waiting, None, Some(new))
         };
-        assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), Hint::Queue);
-        assert_eq!(changed("node.kubernetes.io/unschedulable", "2"), Hint::Skip);
-        assert_eq!(changed("more", "1"), Hint::Skip);
+        assert_eq!(changed("node.kubernetes.io/unschedulable", "1"), QueueingHint::Queue);
+        assert_eq!(changed("node.kubernetes.io/unschedulable", "2"), QueueingHint::Skip);
+        assert_eq!(changed("more", "1"), QueueingHint::Skip);
     }
 
     #[test]
@@ -173,6 +173,9 @@ mod tests {
             let node = |cordoned| Some(Object::from(decoded::<Node>(node(cordoned))));
             cluster.hint(&cordon, &info_of(tolerating("other")), node(old), node(new))
         };
-        assert_eq!([hint(false, false), hint(true, true)], [Hint::Queue, Hint::Skip]);
+        assert_eq!(
+            [hint(false, false), hint(true, true)],
+            [QueueingHint::Queue, QueueingHint::Skip]
+        );
     }
 }

@@ -12,7 +12,7 @@ use kubestep_config::{
     ProfileArgs,
 };
 use kubestep_framework::plugin::{GroupContext, Plugin};
-use kubestep_framework::pod_groups::placement::Proposal;
+use kubestep_framework::pod_groups::Proposal;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
     use kubestep_api::Pod;
-    use kubestep_framework::pod_groups::placement::Placement;
+    use kubestep_framework::pod_groups::Placement;
     use kubestep_framework::status::Code;
     use kubestep_framework::testing::{Cluster, PodBuilder, info, key, pod};
 

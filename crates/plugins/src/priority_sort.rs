@@ -9,7 +9,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod::QueuedPod;
+use kubestep_framework::pod::QueuedPodInfo;
 use kubestep_framework::registry::Built;
 
 /// What configurations and the manual know of the plugin.
@@ -38,7 +38,7 @@ impl Plugin for PrioritySort {
     }
 
     /// Higher priority first, then the earlier timestamp; equal pods have no defined order.
-    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+    fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
         let (first, second) = (a.info.priority(), b.info.priority());
         first > second || (first == second && a.timestamp < b.timestamp)
     }
@@ -50,10 +50,10 @@ mod tests {
     use kubestep_api::{Pod, Time};
     use kubestep_framework::pod::PodInfo;
 
-    fn queued(priority: Option<i32>, timestamp: i64) -> QueuedPod {
+    fn queued(priority: Option<i32>, timestamp: i64) -> QueuedPodInfo {
         let mut pod = Pod::default();
         pod.spec.priority = priority;
-        QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(timestamp))
+        QueuedPodInfo::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(timestamp))
     }
 
     #[test]

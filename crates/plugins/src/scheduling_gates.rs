@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
-use kubestep_framework::events::{Action, EventResource, Hint, OlderEvents, Registration};
+use kubestep_framework::events::{Action, EventResource, OlderEvents, QueueingHint, Registration};
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -39,9 +39,9 @@ impl Plugin for SchedulingGates {
     }
 
     fn events(&self) -> Option<Vec<Registration>> {
-        let gates_gone = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
-        Some(vec![Registration::hinted(EventResource::Pod, gates_gone, |_, pod, objects| {
-            Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
+        let gates_removed = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
+        Some(vec![Registration::hinted(EventResource::Pod, gates_removed, |_, pod, objects| {
+            Ok(QueueingHint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
         })])
     }
 
@@ -104,6 +104,6 @@ mod tests {
             let (old, new) = (object(&gated(changed, &["x"])), object(&gated(changed, &[])));
             cluster.hint(&plugin, &gated("a", &["x"]), old, new)
         };
-        assert_eq!((hint("a"), hint("b")), (Hint::Queue, Hint::Skip));
+        assert_eq!((hint("a"), hint("b")), (QueueingHint::Queue, QueueingHint::Skip));
     }
 }

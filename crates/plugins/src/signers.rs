@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{NodeSelectorRequirement, NodeSelectorTerm, Pod, PreferredSchedulingTerm};
-
-/// The fragments of one plugin, as (key, text); or why the pod is not signable.
-pub(crate) type Fragments = Result<Vec<(&'static str, String)>, Symbol>;
+use kubestep_framework::plugin::Fragments;
 
 /// The part of a signature that one field of the pod gives, as JSON.
 pub fn fragment(key: &'static str, value: &impl Serialize) -> Fragments {

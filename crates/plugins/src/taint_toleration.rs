@@ -18,10 +18,10 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
+    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -107,10 +107,18 @@ pub fn avoided_taints<'n>(
     features: &FeatureGates,
 ) -> impl Iterator<Item = &'n Taint> {
     let comparisons = features.enabled(Feature::TaintTolerationComparisonOperators);
+    avoided(node, &pod.pod.spec.tolerations, comparisons)
+}
+
+fn avoided<'n>(
+    node: &'n Node,
+    tolerations: &[Toleration],
+    comparisons: bool,
+) -> impl Iterator<Item = &'n Taint> {
     let soft = |taint: &Taint| taint.effect == TaintEffect::PreferNoSchedule;
     node.spec.taints.iter().filter(move |taint| {
         let taint = std::slice::from_ref(*taint);
-        find_untolerated_taint(taint, &pod.pod.spec.tolerations, comparisons, soft).is_some()
+        find_untolerated_taint(taint, tolerations, comparisons, soft).is_some()
     })
 }
 
@@ -148,7 +156,9 @@ impl Plugin for TaintToleration {
             Registration::hinted(
                 EventResource::Pod,
                 Action::UPDATE_POD_TOLERATION,
-                |_, pod, objects| Ok(Hint::queue_if(objects.updated_pod(pod.uid())?.is_some())),
+                |_, pod, objects| {
+                    Ok(QueueingHint::queue_if(objects.updated_pod(pod.uid())?.is_some()))
+                },
             ),
         ])
     }
@@ -203,13 +213,8 @@ impl Plugin for TaintToleration {
             let text = r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#;
             return Err(Status::error(text));
         };
-        let taints = node.node.iter().flat_map(|node| &node.spec.taints);
-        let soft = taints.filter(|taint| taint.effect == TaintEffect::PreferNoSchedule);
-        let untolerated = soft.filter(|taint| {
-            let taint = std::slice::from_ref(*taint);
-            find_untolerated_taint(taint, tolerations, self.comparisons, |_| true).is_some()
-        });
-        Ok(untolerated.count() as i64)
+        let count = |node: &Arc<Node>| avoided(node, tolerations, self.comparisons).count() as i64;
+        Ok(node.node.as_ref().map_or(0, count))
     }
 
     fn normalize(
@@ -223,7 +228,7 @@ impl Plugin for TaintToleration {
         Status::SUCCESS
     }
 
-    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> signers::Fragments {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         signers::tolerations(&pod.pod)
     }
 }
@@ -232,7 +237,7 @@ impl Plugin for TaintToleration {
 fn after_node_change(pod: &PodInfo, objects: &EventObjects, comparisons: bool) -> HintResult {
     let (old, new) = objects.nodes()?;
     let blocked = |node: &Node| blocking(node, pod, comparisons).next().is_some();
-    Ok(Hint::queue_if(old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node))))
+    Ok(QueueingHint::queue_if(old.is_none_or(blocked) && new.is_some_and(|node| !blocked(node))))
 }
 
 #[cfg(test)]
@@ -390,13 +395,13 @@ mod tests {
             Cluster::default().hint(&taints(), &pod, old.map(node), Some(node(new)))
         };
         let (mine, other) = ("foo=bar:NoSchedule", "other=1:NoExecute");
-        assert_eq!(hint(None, &[mine]), Hint::Queue);
-        assert_eq!(hint(None, &[other]), Hint::Skip);
-        assert_eq!(hint(Some(&[other, mine]), &[mine]), Hint::Queue);
-        assert_eq!(hint(Some(&[other]), &["x=1:NoSchedule"]), Hint::Skip);
-        assert_eq!(hint(Some(&[mine]), &[]), Hint::Skip);
-        assert_eq!(hint(Some(&[]), &[other]), Hint::Skip);
-        assert_eq!(hint(Some(&["x=1:PreferNoSchedule"]), &[]), Hint::Skip);
+        assert_eq!(hint(None, &[mine]), QueueingHint::Queue);
+        assert_eq!(hint(None, &[other]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&[other, mine]), &[mine]), QueueingHint::Queue);
+        assert_eq!(hint(Some(&[other]), &["x=1:NoSchedule"]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&[mine]), &[]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&[]), &[other]), QueueingHint::Skip);
+        assert_eq!(hint(Some(&["x=1:PreferNoSchedule"]), &[]), QueueingHint::Skip);
     }
 
     #[test]
@@ -405,6 +410,6 @@ mod tests {
             let changed = Object::from(decoded::<Pod>(json!({"metadata": {"uid": uid}})));
             Cluster::default().hint(&taints(), &tolerating(&[]), None, Some(changed))
         };
-        assert_eq!((hint("1"), hint("2")), (Hint::Queue, Hint::Skip));
+        assert_eq!((hint("1"), hint("2")), (QueueingHint::Queue, QueueingHint::Skip));
     }
 }

@@ -18,7 +18,7 @@ use kubestep_config::{
 };
 use kubestep_framework::error::PluginError;
 use kubestep_framework::plugin::{GroupContext, Plugin};
-use kubestep_framework::pod_groups::placement::Placement;
+use kubestep_framework::pod_groups::Placement;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::config::{ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs};
 use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod::QueuedPod;
+use kubestep_framework::pod::QueuedPodInfo;
 use kubestep_framework::pod::qos::qos_class;
 use kubestep_framework::registry::Built;
 
@@ -37,9 +37,9 @@ impl Plugin for QosSort {
         PLUGIN.name.into()
     }
 
-    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+    fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
         let (first, second) = (Reverse(a.info.priority()), Reverse(b.info.priority()));
-        let class = |pod: &QueuedPod| Reverse(qos_class(&pod.info.pod));
+        let class = |pod: &QueuedPodInfo| Reverse(qos_class(&pod.info.pod));
         first < second || (first == second && (class(a), a.timestamp) < (class(b), b.timestamp))
     }
 }
@@ -55,11 +55,11 @@ mod tests {
     const NONE: [&str; 2] = ["0", "0"];
 
     /// A pod with this priority, CPU request and CPU limit (memory likewise), and timestamp.
-    fn queued(priority: i32, [request, limit]: [&str; 2], timestamp: i64) -> QueuedPod {
+    fn queued(priority: i32, [request, limit]: [&str; 2], timestamp: i64) -> QueuedPodInfo {
         let amounts = |amount| json!({"cpu": amount, "memory": amount});
         let resources = json!({"requests": amounts(request), "limits": amounts(limit)});
         let spec = json!({"containers": [{"name": "c", "resources": resources}]});
-        QueuedPod::new(info(pod("p").priority(priority).spec(spec)), Time(timestamp))
+        QueuedPodInfo::new(info(pod("p").priority(priority).spec(spec)), Time(timestamp))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::pod_groups::group_of;
-use kubestep_framework::shared::Shared;
+use kubestep_framework::shared::PluginStore;
 use kubestep_framework::snapshot::Snapshot;
 
 /// What plugins see of the cluster: objects, nodes, and the state that plugins share.
@@ -21,7 +21,7 @@ pub(crate) struct ClusterState {
     pub objects: Objects,
     /// The nodes with their pods, as of the last cycle that began.
     pub snapshot: Snapshot,
-    pub shared: Shared,
+    pub shared: PluginStore,
     pub features: FeatureGates,
 }
 

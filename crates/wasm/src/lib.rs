@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use kubestep_framework::registry::Registry;
-//! use kubestep_wasm::{GuestModule, Limits, entry, guests};
+//! use kubestep_wasm::{GuestModule, GuestLimits, entry, guests};
 //!
 //! let configuration = "
 //! profiles:
@@ -20,11 +20,11 @@
 //! #   (func (export "filter") (result i32) i32.const 0))"#)?;
 //! let module = GuestModule::new(&bytes)?;
 //! let mut registry = Registry::default();
-//! registry.register(entry(guest.plugin, vec![(guest.url, module)], Limits::default()))?;
+//! registry.register(entry(guest.plugin, vec![(guest.url, module)], GuestLimits::default()))?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A guest has no clock, no randomness and no I/O, and [`Limits`] end it. So the same input gives
+//! A guest has no clock, no randomness and no I/O, and [`GuestLimits`] end it. So the same input gives
 //! the same decisions, as from plugins in Rust, and a guest's verdicts are as certain as theirs.
 
 use kubestep_framework::api::intern::Symbol;
@@ -43,7 +43,7 @@ mod schema;
 mod wasi;
 
 pub use module::GuestModule;
-pub use running::Limits;
+pub use running::GuestLimits;
 
 use plugin::{GuestArgs, GuestPlugin};
 
@@ -113,7 +113,7 @@ pub fn guests(document: &str) -> Vec<GuestRef> {
 }
 
 /// A plugin for a registry. `modules` are all that profiles name for it, by their `guestURL`.
-pub fn entry(plugin: Symbol, modules: Vec<(String, GuestModule)>, limits: Limits) -> Entry {
+pub fn entry(plugin: Symbol, modules: Vec<(String, GuestModule)>, limits: GuestLimits) -> Entry {
     let points =
         modules.iter().fold(PointSet::default(), |set, (_, module)| set.with(module.points()));
     let descriptor = PluginDescriptor {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::GuestError;
 use crate::abi::Call;
 use crate::module::GuestModule;
-use crate::running::{Image, Limits, PodGuest, Program};
+use crate::running::{GuestLimits, Image, PodGuest, Program};
 
 /// The arguments of a guest, as kube-scheduler-wasm-extension has them.
 #[derive(Clone, Default, Deserialize)]
@@ -46,7 +46,7 @@ impl GuestPlugin {
         name: Symbol,
         module: GuestModule,
         args: GuestArgs,
-        limits: Limits,
+        limits: GuestLimits,
     ) -> Result<GuestPlugin, GuestError> {
         let config = args.guest_config.as_str().into();
         let program = Program { module, config, severity: args.log_severity, limits };

@@ -16,16 +16,16 @@ use crate::module::{GuestModule, VARIABLE};
 
 /// How much a guest may do in one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct GuestLimits {
     /// Instructions in one call. It is a limit of time, too: the engine has no clock.
     pub instructions: u64,
     /// The most bytes of linear memory.
     pub memory: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { instructions: 2_000_000_000, memory: 256 << 20 }
+impl Default for GuestLimits {
+    fn default() -> GuestLimits {
+        GuestLimits { instructions: 2_000_000_000, memory: 256 << 20 }
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Program {
     pub module: GuestModule,
     pub config: Arc<str>,
     pub severity: i32,
-    pub limits: Limits,
+    pub limits: GuestLimits,
 }
 
 /// The memory and the variables of a guest between two calls.
@@ -154,7 +154,7 @@ impl Running {
 }
 
 /// Why a call ended, for people.
-fn sentence(error: &wasmi::Error, limits: Limits) -> String {
+fn sentence(error: &wasmi::Error, limits: GuestLimits) -> String {
     if let Some(status) = error.i32_exit_status() {
         return format!("the guest exited with status {status}");
     }
@@ -174,9 +174,9 @@ fn sentence(error: &wasmi::Error, limits: Limits) -> String {
 }
 
 /// The guest of one pod, from PreFilter on.
-pub(crate) struct PodGuest(Mutex<Stage>);
+pub(crate) struct PodGuest(Mutex<GuestState>);
 
-struct Stage {
+struct GuestState {
     /// What it begins with.
     saved: Arc<Image>,
     /// `None` until it is called.
@@ -195,10 +195,10 @@ impl Clone for PodGuest {
 
 impl PodGuest {
     pub(crate) fn new(saved: Arc<Image>) -> PodGuest {
-        PodGuest(Mutex::new(Stage { saved, running: None }))
+        PodGuest(Mutex::new(GuestState { saved, running: None }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Stage> {
+    fn lock(&self) -> MutexGuard<'_, GuestState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -213,7 +213,7 @@ impl PodGuest {
         call: Call,
     ) -> Result<(u64, Call), Status> {
         let failed = |sentence| Status::error(format!("wasm: {export} error: {sentence}"));
-        let Stage { saved, running } = &mut *self.lock();
+        let GuestState { saved, running } = &mut *self.lock();
         let guest = match running {
             Some(guest) => guest,
             None => {

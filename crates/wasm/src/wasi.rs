@@ -1,6 +1,6 @@
 //! What programs for WASI import: enough to start and to print why they stop.
 //!
-//! A guest gets no clock, no randomness, no files and no network. The time stands still, and random
+//! A guest gets no clock, no randomness, no files and no network. The time does not advance, and random
 //! bytes are always the same, as they are for guests of kube-scheduler-wasm-extension.
 
 use wasmi::errors::LinkerError;
@@ -49,12 +49,12 @@ pub(crate) fn link(linker: &mut Linker<HostState>, module: &Module) -> Result<()
 fn refuse_the_rest(linker: &mut Linker<HostState>, module: &Module) -> Result<(), LinkerError> {
     for import in module.imports().filter(|import| import.module() == WASI) {
         if let ExternType::Func(signature) = import.ty() {
-            let refuse = |_: Guest<'_>, _: &[Val], results: &mut [Val]| {
+            let reject = |_: Guest<'_>, _: &[Val], results: &mut [Val]| {
                 results.iter_mut().for_each(|result| *result = Val::I32(NOSYS));
                 Ok(())
             };
             // An error means that it is one of those above.
-            let _linked = linker.func_new(WASI, import.name(), signature.clone(), refuse);
+            let _linked = linker.func_new(WASI, import.name(), signature.clone(), reject);
         }
     }
     Ok(())

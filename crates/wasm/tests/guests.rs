@@ -11,10 +11,10 @@ use kubestep_framework::config::{FeatureGates, PluginArgs, ProfileArgs, resolve}
 use kubestep_framework::prelude::*;
 use kubestep_framework::record::VerdictId;
 use kubestep_framework::testing::{Cluster, NodeBuilder, info, node, pod};
-use kubestep_wasm::{GuestError, GuestModule, Limits, entry, guests};
+use kubestep_wasm::{GuestError, GuestLimits, GuestModule, entry, guests};
 
-/// Limits that a debug build reaches soon.
-const LIMITS: Limits = Limits { instructions: 1_000_000, memory: 8 << 20 };
+/// GuestLimits that a debug build reaches soon.
+const LIMITS: GuestLimits = GuestLimits { instructions: 1_000_000, memory: 8 << 20 };
 
 fn module(wat: &str) -> Result<GuestModule, GuestError> {
     GuestModule::new(&wat::parse_str(wat).unwrap())

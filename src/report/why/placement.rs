@@ -6,7 +6,7 @@ use super::WhyDetail;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
-use kubestep_debug::why::score::{Formula, Placement, Ranked};
+use kubestep_debug::why::score::{Formula, NodePlacement, Ranked};
 use kubestep_debug::why::{PodLocation, Why};
 use unicode_width::UnicodeWidthStr;
 
@@ -43,7 +43,7 @@ pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
 }
 
 /// The formulas that were kept: those of the best nodes.
-fn formulas(placement: &Placement) -> Vec<String> {
+fn formulas(placement: &NodePlacement) -> Vec<String> {
     let nodes: HashSet<Symbol> = placement.formulas.iter().map(|formula| formula.node).collect();
     let (explained, all) = (nodes.len(), placement.ranking.len());
     let heading = (0 < explained && explained < all).then(|| {
@@ -54,7 +54,7 @@ fn formulas(placement: &Placement) -> Vec<String> {
 
 /// By how much the chosen node won, or would win now, and by which plugins; `None` if nothing was
 /// compared.
-pub(super) fn margin(placement: &Placement, now: bool) -> Option<String> {
+pub(super) fn margin(placement: &NodePlacement, now: bool) -> Option<String> {
     let best = placement.ranking.first()?;
     let second = placement.ranking.get(1).filter(|_| placement.node == Some(best.node))?;
     let plugins = placement.plugins.iter().zip(best.scores.iter().zip(&second.scores));
@@ -71,7 +71,7 @@ pub(super) fn margin(placement: &Placement, now: bool) -> Option<String> {
 
 /// The best nodes side by side, a line a plugin: it stays narrow whatever the number of plugins.
 /// Plugins that score all nodes alike are named in one line. Names are shown without `end`.
-fn by_plugin(placement: &Placement, end: &str) -> Vec<String> {
+fn by_plugin(placement: &NodePlacement, end: &str) -> Vec<String> {
     let ranking = &placement.ranking;
     let shown: Vec<&Ranked> = ranking.iter().take(RANKED).collect();
     let mut table = vec![vec![String::new()]];
@@ -102,7 +102,7 @@ fn by_plugin(placement: &Placement, end: &str) -> Vec<String> {
     lines
 }
 
-fn tie(placement: &Placement) -> Option<String> {
+fn tie(placement: &NodePlacement) -> Option<String> {
     if placement.tie.is_empty() {
         return None;
     }
@@ -111,7 +111,7 @@ fn tie(placement: &Placement) -> Option<String> {
 }
 
 /// Nodes with their scores: raw, normalized and weighted of each plugin, and the total.
-fn table<'a>(placement: &Placement, rows: impl Iterator<Item = &'a Ranked>) -> Vec<String> {
+fn table<'a>(placement: &NodePlacement, rows: impl Iterator<Item = &'a Ranked>) -> Vec<String> {
     let mut table = vec![header(placement)];
     table.extend(rows.map(|ranked| row(placement, ranked)));
     let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
@@ -136,7 +136,7 @@ fn padded(table: &[Vec<String>], names: usize) -> Vec<String> {
     table.iter().map(line).collect()
 }
 
-fn header(placement: &Placement) -> Vec<String> {
+fn header(placement: &NodePlacement) -> Vec<String> {
     let mut header = vec!["rank".to_owned(), "node".to_owned(), "total".to_owned()];
     header.extend(placement.plugins.iter().map(|plugin| {
         let opaque = if plugin.opaque { " (opaque)" } else { "" };
@@ -148,7 +148,7 @@ fn header(placement: &Placement) -> Vec<String> {
     header
 }
 
-fn row(placement: &Placement, ranked: &Ranked) -> Vec<String> {
+fn row(placement: &NodePlacement, ranked: &Ranked) -> Vec<String> {
     let mut row = vec![ranked.rank.to_string(), ranked.node.to_string(), ranked.total.to_string()];
     row.extend(placement.plugins.iter().zip(&ranked.scores).map(|(plugin, points)| {
         if plugin.opaque {
@@ -204,7 +204,7 @@ pub(super) fn versus(why: &Why, name: Symbol, against: bool) -> Vec<String> {
     lines
 }
 
-fn compared(placement: &Placement, chosen: &Ranked, asked: &Ranked) -> Vec<String> {
+fn compared(placement: &NodePlacement, chosen: &Ranked, asked: &Ranked) -> Vec<String> {
     let mut lines = vec![match chosen.total - asked.total {
         0 => format!("{} has the same total as {}: the tie decided.", asked.node, chosen.node),
         by => format!(

@@ -8,7 +8,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
 use kubestep_framework::pod::nominated::NominatedToNode;
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod as Queued};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo as Queued};
 use kubestep_framework::record::QueueName;
 use kubestep_scheduler::{Scheduler, WaitingStage};
 

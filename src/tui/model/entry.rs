@@ -16,7 +16,7 @@ pub fn kind(entry: &Entry) -> &'static str {
 pub fn what(entry: &Entry) -> String {
     match entry {
         Entry::Cycle(record) => record.outcome.as_str().to_owned(),
-        Entry::Move(moved) => moved.words(),
+        Entry::Move(moved) => moved.describe(),
         Entry::Hint(hint) => format!("{}: {}", hint.plugin, hint.answer),
         Entry::Event(_, event) => format!("{}: {}", event.reason, event.note),
     }

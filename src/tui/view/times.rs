@@ -52,7 +52,7 @@ fn time(nanos: u64) -> String {
 /// `rejected/evaluated`, of Filter plugins.
 fn rejected(spent: &Spent) -> String {
     match spent.point {
-        ExtensionPoint::Filter => format!("{}/{}", spent.refused, spent.nodes),
+        ExtensionPoint::Filter => format!("{}/{}", spent.rejected, spent.nodes),
         _ => String::new(),
     }
 }
@@ -106,8 +106,8 @@ impl GridSource for TimesView<'_> {
             1 => row.all.point.index() as u64,
             2 => here(|spent| spent.nanos),
             3 | 4 => row.all.nanos,
-            5 => row.all.refused,
-            6 => here(|spent| spent.refused),
+            5 => row.all.rejected,
+            6 => here(|spent| spent.rejected),
             7 => row.all.turns,
             _ => return None,
         };
@@ -121,7 +121,7 @@ impl GridSource for TimesView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.row(row).is_some_and(|row| row.all.refused > 0)
+        self.row(row).is_some_and(|row| row.all.rejected > 0)
     }
 }
 
@@ -165,7 +165,7 @@ fn text_of(spent: &Spent) -> String {
     let mean = time(spent.nanos / spent.turns.max(1));
     let nodes = match (spent.nodes, spent.point) {
         (0, _) => String::new(),
-        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.refused),
+        (n, ExtensionPoint::Filter) => format!("; {} of {n} nodes rejected", spent.rejected),
         (n, _) => format!("; {n} nodes scored"),
     };
     format!("{} in {calls}, {mean} each{nodes}", time(spent.nanos))

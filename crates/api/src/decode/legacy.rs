@@ -29,7 +29,7 @@ const EXACTLY: [&str; 7] = [
     "capacity",
 ];
 
-/// The label by which policy/v1beta1 tells budgets of all pods and of none apart.
+/// The label by which policy/v1beta1 distinguishes budgets of all pods from budgets of none.
 const EMPTY_SELECTOR: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 
 /// Whether the version's structure differs from that of our types.

@@ -301,7 +301,7 @@ fn keys_and_values_are_refused_in_the_apis_words() {
 }
 
 #[test]
-fn the_same_error_twice_is_told_once() {
+fn the_same_error_twice_is_reported_once() {
     assert_eq!(join_errors(&["a".into(), "a".into()]), "a");
     assert_eq!(join_errors(&["a".into(), "b".into(), "a".into()]), "[a, b]");
 }

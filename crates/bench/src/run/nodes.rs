@@ -8,7 +8,7 @@ use super::WorkloadRun;
 use crate::BenchError;
 use crate::manifest::{NewObject, base_node};
 use crate::suite::operation::{CreateNodes, NodeAllocatable};
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
@@ -69,7 +69,7 @@ fn node(value: &Value, name: &str, wanted: &CreateNodes, index: usize) -> NewObj
             value["metadata"]["labels"][&strategy.label_key] = of_node.as_str().into();
         }
     } else if let Some(strategy) = &wanted.unique_node_label_strategy {
-        value["metadata"]["labels"][&strategy.label_key] = made_up_uid(name).as_str().into();
+        value["metadata"]["labels"][&strategy.label_key] = derived_uid(name).as_str().into();
     }
     NewObject { name: Some(name.to_owned()), ..NewObject::new(Arc::new(value), "") }
 }

@@ -34,7 +34,7 @@ struct Taken(BTreeMap<Symbol, i64>);
 impl PluginState for Taken {}
 
 impl TurnsArgs {
-    fn left(&self, shared: &Shared, node: Symbol) -> i64 {
+    fn left(&self, shared: &PluginStore, node: Symbol) -> i64 {
         let taken = shared.plugins.get::<Taken>().and_then(|taken| taken.0.get(&node));
         self.most - taken.copied().unwrap_or(0)
     }
@@ -49,7 +49,7 @@ impl Plugin for TurnsArgs {
         Some(vec![Registration::hinted(EventResource::Node, Action::ADD, move |cx, _, objects| {
             let (_, added) = objects.nodes()?;
             let has_turns = |node: &Node| own.left(cx.shared, node.metadata.name) > 0;
-            Ok(Hint::queue_if(added.is_some_and(has_turns)))
+            Ok(QueueingHint::queue_if(added.is_some_and(has_turns)))
         })])
     }
     fn filter(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Status {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::api_server::ApiServer;
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Kind, Object, ObjectMeta, OwnerReference, PersistentVolumeClaim, Pod, PodResourceClaimStatus,
@@ -125,7 +125,7 @@ fn volume_claim_copy(
 pub(crate) fn unbound(claim: &PersistentVolumeClaim, name: Symbol) -> PersistentVolumeClaim {
     let mut copy = claim.clone();
     copy.metadata.name = name;
-    copy.metadata.uid = made_up_uid(&format!("{}/{name}", claim.metadata.namespace));
+    copy.metadata.uid = derived_uid(&format!("{}/{name}", claim.metadata.namespace));
     let binding = |key: &Symbol| BINDING.iter().any(|prefix| key.starts_with(prefix));
     let annotations = claim.metadata.annotations.iter();
     let kept = annotations.filter(|(key, _)| !binding(key));
@@ -148,7 +148,7 @@ fn owned_by(metadata: &ObjectMeta, name: Symbol, pod: &Pod) -> ObjectMeta {
     ObjectMeta {
         name,
         generate_name: Symbol::EMPTY,
-        uid: made_up_uid(&format!("{name} of {}", pod.metadata.uid)),
+        uid: derived_uid(&format!("{name} of {}", pod.metadata.uid)),
         owner_references: vec![owner].into(),
         ..metadata.clone()
     }

@@ -9,7 +9,7 @@ use super::claims::OwnClaims;
 use super::{Replacement, key_of};
 use crate::World;
 use crate::rollout::Blueprint;
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Object, ObjectMeta, OwnerReference, Pod, PodStatus, Time};
 
@@ -74,7 +74,7 @@ impl World {
             return Err("its DaemonSet runs one pod on each node");
         }
         let mut new = fresh(model);
-        new.metadata.uid = made_up_uid(&format!("replacement of {}", pod.metadata.uid));
+        new.metadata.uid = derived_uid(&format!("replacement of {}", pod.metadata.uid));
         new.metadata.creation_timestamp = Some(self.creation_time());
         if owner.kind != "StatefulSet" {
             new.metadata.name = Symbol::EMPTY;

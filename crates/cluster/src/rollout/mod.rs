@@ -25,7 +25,7 @@ use crate::World;
 use crate::api_server::ApiServer;
 use crate::disruption::claims::OwnClaims;
 use crate::disruption::{key_of, runs};
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Kind, Object, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
@@ -437,7 +437,7 @@ impl World {
         let mut pod = Arc::unwrap_or_clone(pod);
         let key = key_of(&pod);
         let number = self.disruptions()?.rollouts.len();
-        pod.metadata.uid = made_up_uid(&format!("{key} of rollout {number} of {workload}"));
+        pod.metadata.uid = derived_uid(&format!("{key} of rollout {number} of {workload}"));
         pod.metadata.creation_timestamp = Some(self.creation_time());
         for claim in blueprint.claims(&self.api, &mut pod) {
             self.api.put(claim);

@@ -17,7 +17,7 @@ use crate::disruption::{DESIRED_REPLICAS, key_of};
 use crate::workload::{
     DaemonFit, MOST_REPLICAS, TEMPLATE_HASH, daemon_template, without_affinity, workload_of,
 };
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Deployment, Duration, LabelSelector, Node, Pod, ReplicaSet, StatefulSet, UpdateStrategy,
@@ -219,7 +219,7 @@ impl World {
             return Owners::Workload { uid: owner.unwrap_or_default(), revision };
         }
         let name = Symbol::new(&format!("{}-{revision}", workload.key.name));
-        let uid = made_up_uid(&format!("ReplicaSet {}/{name}", workload.key.namespace));
+        let uid = derived_uid(&format!("ReplicaSet {}/{name}", workload.key.namespace));
         let old = old_sets(self.api.objects(), pods);
         Owners::ReplicaSets { old, new: ReplicaSetRef { name, uid } }
     }
@@ -320,7 +320,7 @@ impl World {
 
 /// A name for the new template.
 fn revision(workload: WorkloadName, number: usize) -> Symbol {
-    let uid = made_up_uid(&format!("rollout {number} of {workload}"));
+    let uid = derived_uid(&format!("rollout {number} of {workload}"));
     let hash: String = uid.chars().filter(char::is_ascii_hexdigit).take(10).collect();
     match workload.kind {
         WorkloadKind::StatefulSet => Symbol::new(&format!("{}-{hash}", workload.key.name)),

@@ -14,7 +14,7 @@ use kubestep_api::selector::{RequiredNodeAffinity, find_untolerated_taint};
 use kubestep_api::words::count;
 use kubestep_api::{
     Affinity, DecodeError, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
-    NodeSelectorTerm, Pod, Shared, Taint, TaintEffect, Toleration, TolerationOperator,
+    NodeSelectorTerm, Pod, Pooled, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 
 /// Taints that every daemon pod tolerates.
@@ -158,6 +158,6 @@ pub(crate) fn for_node(mut pod: Pod, node: Symbol) -> Pod {
     of_nodes.required_during_scheduling_ignored_during_execution =
         Some(NodeSelector { node_selector_terms: vec![term] });
     affinity.node_affinity = Some(of_nodes);
-    pod.spec.affinity = Some(Shared::new(affinity));
+    pod.spec.affinity = Some(Pooled::new(affinity));
     pod
 }

@@ -3,7 +3,7 @@
 use super::manifest::{WorkloadManifest, owner};
 use super::{ExpandedWorkload, WorkloadInputs, named};
 use crate::START;
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Pod};
 
@@ -24,7 +24,7 @@ pub(super) fn cron_job(
 ) -> Result<ExpandedWorkload, DecodeError> {
     let minutes = START.0 / 60_000_000;
     let name = format!("{}-{minutes}", manifest.name);
-    let uid = made_up_uid(&format!("Job {}/{name}", manifest.namespace));
+    let uid = derived_uid(&format!("Job {}/{name}", manifest.namespace));
     let manifest = WorkloadManifest { template: "spec.jobTemplate.spec.template", ..*manifest };
     pods(&manifest, surroundings, "spec.jobTemplate.spec", name, uid)
 }

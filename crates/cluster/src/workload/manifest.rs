@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
@@ -105,7 +105,7 @@ impl<'a> WorkloadManifest<'a> {
     pub fn uid(&self) -> Symbol {
         match self.field("metadata.uid").as_str() {
             Some(uid) if !uid.is_empty() => Symbol::new(uid),
-            _ => made_up_uid(&self.title()),
+            _ => derived_uid(&self.title()),
         }
     }
 
@@ -116,7 +116,7 @@ impl<'a> WorkloadManifest<'a> {
 
     /// A substitute for the template hash that controllers put into names and labels.
     pub fn hash(&self) -> String {
-        let uid = made_up_uid(&self.field(self.template).to_string());
+        let uid = derived_uid(&self.field(self.template).to_string());
         uid.chars().filter(char::is_ascii_hexdigit).take(10).collect()
     }
 

@@ -78,7 +78,7 @@ pub(super) fn deployment(
     let name = format!("{}-{hash}", manifest.name);
     pod.metadata.labels.insert(TEMPLATE_HASH.into(), Symbol::new(&hash));
     let selector = selector(manifest, &hash)?;
-    let uid = kubestep_api::admission::made_up_uid(&format!("ReplicaSet {name}"));
+    let uid = kubestep_api::admission::derived_uid(&format!("ReplicaSet {name}"));
     let set = json!({
         "metadata": {
             "name": name, "namespace": manifest.namespace, "uid": uid.as_str(),

@@ -17,7 +17,7 @@ use kubestep_framework::plugin::{
     PreFilterAnswer,
 };
 use kubestep_framework::record::CycleRecord;
-use kubestep_framework::record::certainty::{Certainty, Doubt};
+use kubestep_framework::record::certainty::{Certainty, Uncertainty};
 use kubestep_framework::registry::Entry;
 use kubestep_framework::status::Status;
 
@@ -217,23 +217,23 @@ fn nothing_that_a_plugin_does_changes_a_certain_decision() {
     assert!(certain > 40 && changed > 1000, "{certain} certain, {changed} changed");
 }
 
-/// What changes the decision, by the doubt.
-fn adverse(doubt: &Doubt, certainty: &Certainty, record: &CycleRecord) -> Option<Acts> {
+/// What changes the decision, by the uncertainty.
+fn adverse(uncertainty: &Uncertainty, certainty: &Certainty, record: &CycleRecord) -> Option<Acts> {
     let node = |name: Symbol, points: &[ExtensionPoint]| match points.contains(&Filter) {
         true => Acts { nodes: BTreeMap::from([(name, false)]), ..Acts::default() },
         false => Acts { rejects: vec![(PreFilter, false)], ..Acts::default() },
     };
-    match doubt {
-        Doubt::Reject { node: name, points, .. }
-        | Doubt::RejectPreemption { node: name, points, .. } => Some(node(*name, points)),
-        Doubt::Prefer { .. } => {
+    match uncertainty {
+        Uncertainty::Reject { node: name, points, .. }
+        | Uncertainty::RejectPreemption { node: name, points, .. } => Some(node(*name, points)),
+        Uncertainty::Prefer { .. } => {
             let rival = certainty.lead.as_ref().unwrap().rival;
             Some(Acts { scores: BTreeMap::from([(rival, 100)]), ..Acts::default() })
         }
-        Doubt::Hold { points, .. } => {
+        Uncertainty::Hold { points, .. } => {
             Some(Acts { rejects: vec![(points[0], true)], ..Acts::default() })
         }
-        Doubt::MakeRoom { .. } => {
+        Uncertainty::MakeRoom { .. } => {
             let first = record.nodes.name(record.nodes.order[0]);
             Some(Acts { nominates: Some(first), ..Acts::default() })
         }
@@ -245,19 +245,19 @@ fn adverse(doubt: &Doubt, certainty: &Certainty, record: &CycleRecord) -> Option
 fn each_doubt_is_one_that_a_plugin_can_confirm() {
     let mut confirmed = BTreeMap::new();
     each_cycle(|at, pair, record, certainty, _| {
-        for doubt in &certainty.doubts {
-            let Some(acts) = adverse(doubt, certainty, record) else {
-                if doubt.kind() == "allowPreemption" {
+        for uncertainty in &certainty.uncertainties {
+            let Some(acts) = adverse(uncertainty, certainty, record) else {
+                if uncertainty.kind() == "allowPreemption" {
                     continue;
                 }
                 // It keeps the pod out of the queue, so that there is no cycle.
-                assert_eq!(doubt.kind(), "gate", "{at}");
+                assert_eq!(uncertainty.kind(), "gate", "{at}");
                 assert!(record.node.is_some() || record.preemption.is_some(), "{at}");
                 continue;
             };
             let other = pair.cycle(acts.clone());
-            assert_ne!(whole(&other), whole(record), "{at}: {doubt:?} {acts:?}");
-            *confirmed.entry(doubt.kind()).or_insert(0) += 1;
+            assert_ne!(whole(&other), whole(record), "{at}: {uncertainty:?} {acts:?}");
+            *confirmed.entry(uncertainty.kind()).or_insert(0) += 1;
         }
     });
     for kind in ["reject", "rejectPreemption", "prefer", "hold", "makeRoom"] {

@@ -21,7 +21,7 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin};
 use kubestep_framework::record::CycleRecord;
-use kubestep_framework::record::certainty::Doubt;
+use kubestep_framework::record::certainty::Uncertainty;
 use kubestep_framework::registry::{Entry, Registry};
 use kubestep_framework::status::Status;
 use kubestep_framework::testing::{PodBuilder, node, pod};
@@ -170,7 +170,7 @@ fn a_rejection_of_other_nodes_matters_only_where_it_is_said() {
             first_cycle(seed, FILTER, Some(judge)).node
         };
         let names: Vec<Symbol> = record.feasible.iter().map(|id| record.nodes.name(*id)).collect();
-        let Some(Doubt::Reject { node, others, .. }) = certainty.doubts.first() else {
+        let Some(Uncertainty::Reject { node, others, .. }) = certainty.uncertainties.first() else {
             assert_eq!(choice(names), record.node, "seed {seed}: {certainty:?}");
             continue;
         };
@@ -218,10 +218,10 @@ fn an_opaque_plugin_that_sorts_or_binds_has_a_stand_in() {
     let first = world.step().unwrap();
     assert_eq!(decision(&first), ("high".into(), Some("n".into()), None));
     let certainty = first.certainty().unwrap();
-    let kinds: Vec<&str> = certainty.doubts.iter().map(Doubt::kind).collect();
+    let kinds: Vec<&str> = certainty.uncertainties.iter().map(Uncertainty::kind).collect();
     assert_eq!(kinds, ["order", "hold"]);
     let second = world.step().unwrap();
     let certainty = second.certainty().unwrap();
-    let kinds: Vec<&str> = certainty.doubts.iter().map(Doubt::kind).collect();
+    let kinds: Vec<&str> = certainty.uncertainties.iter().map(Uncertainty::kind).collect();
     assert_eq!(kinds, ["hold"], "no other pod is active");
 }

@@ -237,7 +237,7 @@ impl fmt::Display for Difference {
 
 /// Whether the per-node lists of a record are there.
 fn is_whole(record: &CycleRecord) -> bool {
-    record.left_out.is_none()
+    record.omitted.is_none()
 }
 
 #[cfg(test)]

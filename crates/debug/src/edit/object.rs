@@ -45,7 +45,7 @@ pub(super) fn put(world: &mut World, mut object: Object) -> Result<Applied, Edit
         (None, object) => world.create(object),
         (Some(Object::Pod(old)), Object::Pod(new)) => {
             let mut new = Arc::unwrap_or_clone(new);
-            if new.metadata.uid == admission::made_up_uid(&pod_text(&old)) {
+            if new.metadata.uid == admission::derived_uid(&pod_text(&old)) {
                 new.metadata.uid = old.metadata.uid;
             }
             return Ok(store_pod(world, &old, new));
@@ -75,7 +75,7 @@ fn store(world: &mut World, old: &Object, new: Object) -> Applied {
 
 /// A uid for what takes the place of the object of that uid.
 fn uid_after(uid: Symbol) -> Symbol {
-    admission::made_up_uid(&format!("{uid} anew"))
+    admission::derived_uid(&format!("{uid} anew"))
 }
 
 /// `pod default/web is recreated: spec.nodeSelector is immutable`.

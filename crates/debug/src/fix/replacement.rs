@@ -25,7 +25,7 @@ impl ReplacementPod {
             pod.metadata.name = free_name(world, deleted);
         }
         let before = pod.metadata.uid;
-        pod.metadata.uid = admission::made_up_uid(&format!("{before} replaced"));
+        pod.metadata.uid = admission::derived_uid(&format!("{before} replaced"));
         pod.metadata.deletion_timestamp = None;
         pod.spec.node_name = Symbol::EMPTY;
         // Claims created from templates belong to the pod's name and stay.

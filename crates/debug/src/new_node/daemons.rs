@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::karpenter::NODE_POOL;
 use super::template::{NodeTemplate, TemplateOrigin};
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Object, Pod, PodStatus};
 use kubestep_cluster::workload::{self, WorkloadInputs};
@@ -100,7 +100,7 @@ fn key_of_manifest(value: &serde_json::Value) -> NamespacedName {
 fn bound(pod: &Pod, stem: &str, node: Symbol) -> Pod {
     let mut copy = pod.clone();
     copy.metadata.name = Symbol::new(&format!("{stem}-{node}"));
-    copy.metadata.uid = made_up_uid(&format!("{stem} on {node}"));
+    copy.metadata.uid = derived_uid(&format!("{stem} on {node}"));
     copy.metadata.deletion_timestamp = None;
     if copy.metadata.namespace.is_empty() {
         copy.metadata.namespace = "default".into();

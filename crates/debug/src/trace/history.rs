@@ -14,7 +14,7 @@ use crate::trace::offset_list::OffsetList;
 use crate::trace::thin::{self, MatrixMemory};
 use kubestep_api::Time;
 use kubestep_framework::host::ApiEvent;
-use kubestep_framework::objects::shards::{Shards, Spread as _};
+use kubestep_framework::objects::shards::{ShardKey as _, Shards};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 

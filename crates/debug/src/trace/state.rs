@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_scheduler::queue::SchedulingQueue;
 
 /// A pod in a queue.
@@ -27,7 +27,7 @@ pub struct PodState {
 
 impl PodState {
     /// The state of a pod in the queue.
-    pub fn new(queued: &QueuedPod) -> PodState {
+    pub fn new(queued: &QueuedPodInfo) -> PodState {
         let sorted = |plugins: &[Symbol]| {
             let mut plugins = plugins.to_vec();
             plugins.sort_unstable();
@@ -67,7 +67,7 @@ impl PodStates {
         objects: &Objects,
         deleted: Vec<NamespacedName>,
     ) -> PodStates {
-        let all = |pods: Vec<&QueuedPod>| pods.into_iter().map(PodState::new).collect();
+        let all = |pods: Vec<&QueuedPodInfo>| pods.into_iter().map(PodState::new).collect();
         let mut unschedulable: Vec<PodState> = all(queue.unschedulable());
         unschedulable.extend(queue.gated().into_iter().map(PodState::new));
         let mut state = PodStates {

@@ -10,7 +10,7 @@ use std::mem::{size_of_val, take};
 use hashbrown::HashMap;
 
 use kubestep_framework::record::scores::Scores;
-use kubestep_framework::record::{Candidate, CycleRecord, LeftOut, ScoreColumn};
+use kubestep_framework::record::{Candidate, CycleRecord, OmittedLists, ScoreColumn};
 
 /// The record without its matrices. Plugins stay, with empty columns.
 pub fn thin(record: &CycleRecord) -> CycleRecord {
@@ -22,7 +22,7 @@ pub fn thin(record: &CycleRecord) -> CycleRecord {
 /// Drops the matrices of a record.
 pub fn drop_matrices(record: &mut CycleRecord) {
     record.kept_certainty = record.certainty();
-    record.left_out.get_or_insert(LeftOut { feasible: record.feasible.len() });
+    record.omitted.get_or_insert(OmittedLists { feasible: record.feasible.len() });
     record.verdicts = Default::default();
     for answer in &mut record.pre_filter {
         answer.nodes.as_mut().map(take);
@@ -51,7 +51,7 @@ pub fn fill(record: &CycleRecord, whole: &CycleRecord) -> CycleRecord {
         score: matrices.score,
         candidates: matrices.candidates,
         dry_run: matrices.dry_run,
-        left_out: matrices.left_out,
+        omitted: matrices.omitted,
         ..record.clone()
     }
 }

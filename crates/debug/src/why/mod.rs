@@ -42,7 +42,7 @@ pub use model::*;
 pub use nominated::Nomination;
 pub use preemption::PreemptionWhy;
 pub use queue::{HintCall, QueueMoveText, QueueWhy, RequeueingEvent};
-pub use score::Placement;
+pub use score::NodePlacement;
 pub use spread::SpreadCounts;
 
 /// What is asked about a pod.
@@ -172,7 +172,7 @@ impl WhyQuestion<'_> {
     }
 
     /// Why the pod has its node, or which one it would get.
-    fn placement(&self, why: &Why, probe: &Probe) -> Option<Placement> {
+    fn placement(&self, why: &Why, probe: &Probe) -> Option<NodePlacement> {
         match self.before {
             Some((_, record)) if record.node.is_some() => {
                 Some(score::recorded(probe, record, self.nodes))

@@ -6,7 +6,7 @@ use super::cause::{Cause, Outlook};
 use super::nominated::Nomination;
 use super::preemption::PreemptionWhy;
 use super::queue::{HintCall, QueueMoveText, QueueWhy};
-use super::score::Placement;
+use super::score::NodePlacement;
 use super::spread::SpreadCounts;
 use crate::certainty::SessionCertainty;
 use kubestep_api::Time;
@@ -335,7 +335,7 @@ pub struct Why {
     /// The resources that nodes reserve for nominated pods, including this one.
     pub nominations: Vec<Nomination>,
     /// Why the pod has its node, or how the nodes that fit rank.
-    pub placement: Option<Placement>,
+    pub placement: Option<NodePlacement>,
     /// How certain the decision is, if the profile has opaque plugins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certainty: Option<SessionCertainty>,

@@ -13,7 +13,7 @@ use kubestep_api::{Kind, Pod, PodPhase, Time};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_framework::pod_groups::group_of;
 use kubestep_framework::pod_groups::policy::{MissingGroup, min_count, policy_of};
 
@@ -173,7 +173,7 @@ fn gated(world: &World, pod: &Pod) -> Vec<PodProblem> {
 }
 
 /// The problem that a PreEnqueue plugin other than SchedulingGates gates the pod.
-fn held_back(world: &World, pod: &Pod, queued: &QueuedPod, plugin: Symbol) -> PodProblem {
+fn held_back(world: &World, pod: &Pod, queued: &QueuedPodInfo, plugin: Symbol) -> PodProblem {
     if let (true, Some(problem)) = (plugin == "GangScheduling", quorum(world, pod)) {
         return problem;
     }

@@ -10,7 +10,7 @@ use kubestep_api::{Pod, Time};
 use kubestep_cluster::World;
 use kubestep_framework::events::{Action, ClusterEvent, EventResource, Registration};
 use kubestep_framework::plugin::Plugin;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 use kubestep_framework::runtime::Framework;
 use kubestep_scheduler::WaitingPod;
@@ -91,7 +91,8 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
         QueueName::Unschedulable => Some(settings.flush_time(queued.timestamp)),
         _ => None,
     };
-    let ends_earlier = |other: &&QueuedPod| other.backoff_expiration < queued.backoff_expiration;
+    let ends_earlier =
+        |other: &&QueuedPodInfo| other.backoff_expiration < queued.backoff_expiration;
     let before = match place {
         QueueName::Active => queue.active().iter().position(|other| other.key() == pod),
         QueueName::Backoff => Some(queue.backoff().into_iter().filter(ends_earlier).count()),
@@ -112,12 +113,12 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
     })
 }
 
-fn rejectors(queued: &QueuedPod) -> Vec<Symbol> {
+fn rejectors(queued: &QueuedPodInfo) -> Vec<Symbol> {
     queued.unschedulable_plugins.iter().chain(&queued.pending_plugins).copied().collect()
 }
 
 /// The event registrations of the plugins that rejected or gate the pod.
-fn requeueing_events(world: &World, queued: &QueuedPod) -> Vec<RequeueingEvent> {
+fn requeueing_events(world: &World, queued: &QueuedPodInfo) -> Vec<RequeueingEvent> {
     let frameworks = world.scheduler().frameworks();
     let profile = queued.info.pod.spec.scheduler_name;
     let Some(framework) = frameworks.get(&profile) else { return Vec::new() };

@@ -114,14 +114,14 @@ mod tests {
     /// The keys of the taints, as `slice/device: keys`.
     fn tainted(rules: &[(&str, Value)]) -> Vec<String> {
         let objects = cluster(rules);
-        let mut told = Vec::new();
+        let mut lines = Vec::new();
         for slice in tainted_slices(&objects) {
             for device in &slice.spec.devices {
                 let keys: Vec<&str> = device.taints.iter().map(|t| t.key.as_str()).collect();
-                told.push(format!("{}/{}: {}", slice.metadata.name, device.name, keys.join(" ")));
+                lines.push(format!("{}/{}: {}", slice.metadata.name, device.name, keys.join(" ")));
             }
         }
-        told
+        lines
     }
 
     #[test]

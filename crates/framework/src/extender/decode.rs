@@ -134,7 +134,7 @@ mod tests {
 
     /// The texts are what a Go 1.26 program prints for these answers.
     #[test]
-    fn wrong_types_are_told_as_go_tells_them() {
+    fn wrong_types_are_reported_as_by_go() {
         let cases = [
             (
                 &FILTER_RESULT,

@@ -14,18 +14,18 @@ use kubestep_api::intern::Symbol;
 const PIECES: usize = 1024;
 
 /// A key that yields a number by which it is assigned to a piece.
-pub trait Spread: Copy + Eq + Hash {
+pub trait ShardKey: Copy + Eq + Hash {
     /// The number; different keys should mostly have different ones.
     fn number(self) -> u32;
 }
 
-impl Spread for Symbol {
+impl ShardKey for Symbol {
     fn number(self) -> u32 {
         Symbol::number(self)
     }
 }
 
-impl Spread for NamespacedName {
+impl ShardKey for NamespacedName {
     fn number(self) -> u32 {
         self.name.number() ^ self.namespace.number().rotate_left(16)
     }
@@ -45,7 +45,7 @@ impl<K, V> Default for Shards<K, V> {
     }
 }
 
-impl<K: Spread, V> Shards<K, V> {
+impl<K: ShardKey, V> Shards<K, V> {
     /// The index of a key's piece; consecutive numbers are in pieces far apart.
     fn place(key: K) -> usize {
         (key.number().wrapping_mul(0x9E37_79B1) >> 22) as usize % PIECES
@@ -87,7 +87,7 @@ impl<K: Spread, V> Shards<K, V> {
     }
 }
 
-impl<K: Spread, V: Clone> Shards<K, V> {
+impl<K: ShardKey, V: Clone> Shards<K, V> {
     /// Sets the value of a key and returns the former one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let before = self.piece_mut(key).insert(key, value);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::pod::{AffinityTerm, WeightedTerm};
 use kubestep_api::intern::Symbol;
-use kubestep_api::shared::Pool;
+use kubestep_api::shared::InternPool;
 use kubestep_api::{Labels, Pod};
 
 /// All affinity terms of a pod.
@@ -44,7 +44,7 @@ pub struct PodClass {
     pub terms: AffinityTerms,
 }
 
-static POOL: Pool<PodClass> = Pool::new();
+static POOL: InternPool<PodClass> = InternPool::new();
 
 impl PodClass {
     /// The class of a pod with these terms. Pods of equal classes share one instance.

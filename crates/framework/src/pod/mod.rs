@@ -130,7 +130,7 @@ pub struct PodInfo {
     pub images: Box<[Symbol]>,
     /// The pod's terms as of its current object, if they differ from those of its class: some
     /// cannot be parsed, or they were changed by an update.
-    pub(crate) parsed: Option<Arc<ParsedTerms>>,
+    pub(crate) parsed: Option<Arc<ParsedAffinity>>,
     requests_key: RequestsKey,
 }
 
@@ -147,15 +147,15 @@ impl PartialEq for RequestsKey {
 
 /// A pod's affinity terms, and their parse errors.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub(crate) struct ParsedTerms {
+pub(crate) struct ParsedAffinity {
     /// A list with a term that cannot be parsed is empty.
     terms: AffinityTerms,
-    errors: Vec<(TermList, SelectorErrors)>,
+    errors: Vec<(AffinityTermList, SelectorErrors)>,
 }
 
 /// A list of affinity terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TermList {
+pub enum AffinityTermList {
     /// `podAffinity`, required: each term has to match a pod in the node's domain.
     RequiredAffinity,
     /// `podAntiAffinity`, required: no term may match a pod in the node's domain.
@@ -182,7 +182,7 @@ impl PodInfo {
 
     /// As [`PodInfo::new`], with the resources counted under these feature gates.
     pub fn with_features(pod: Arc<Pod>, features: &FeatureGates) -> PodInfo {
-        let parsed = ParsedTerms::of(&pod);
+        let parsed = ParsedAffinity::of(&pod);
         PodInfo {
             class: PodClass::of(&pod, parsed.terms.clone()),
             resource: requests::accounted(&pod, features),
@@ -207,7 +207,7 @@ impl PodInfo {
         let host_ports = container_host_ports(&pod, features);
         let parsed = match self.pod.spec.affinity == pod.spec.affinity {
             true => self.parsed.clone(),
-            false => Some(Arc::new(ParsedTerms::of(&pod))),
+            false => Some(Arc::new(ParsedAffinity::of(&pod))),
         };
         let (images, requests_key) = (images(&pod, features), RequestsKey::default());
         PodInfo { class, resource, host_ports, images, parsed, requests_key, pod }
@@ -219,7 +219,7 @@ impl PodInfo {
     }
 
     /// The parse error of one list of its own terms.
-    pub fn error_in(&self, list: TermList) -> Option<&SelectorErrors> {
+    pub fn error_in(&self, list: AffinityTermList) -> Option<&SelectorErrors> {
         let mut errors = self.parsed.iter().flat_map(|parsed| &parsed.errors);
         errors.find(|(other, _)| *other == list).map(|(_, error)| error)
     }
@@ -278,20 +278,20 @@ pub fn normalized_image_name(name: Symbol) -> Symbol {
     }
 }
 
-impl TermList {
+impl AffinityTermList {
     fn label(self) -> &'static str {
         match self {
-            TermList::RequiredAffinity => "requiredAffinityTerms",
-            TermList::RequiredAntiAffinity => "requiredAntiAffinityTerms",
-            TermList::PreferredAffinity => "preferredAffinityTerms",
-            TermList::PreferredAntiAffinity => "preferredAntiAffinityTerms",
+            AffinityTermList::RequiredAffinity => "requiredAffinityTerms",
+            AffinityTermList::RequiredAntiAffinity => "requiredAntiAffinityTerms",
+            AffinityTermList::PreferredAffinity => "preferredAffinityTerms",
+            AffinityTermList::PreferredAntiAffinity => "preferredAntiAffinityTerms",
         }
     }
 }
 
-impl ParsedTerms {
-    fn of(pod: &Pod) -> ParsedTerms {
-        let Some(affinity) = &pod.spec.affinity else { return ParsedTerms::default() };
+impl ParsedAffinity {
+    fn of(pod: &Pod) -> ParsedAffinity {
+        let Some(affinity) = &pod.spec.affinity else { return ParsedAffinity::default() };
         let (attract, repel) = (&affinity.pod_affinity, &affinity.pod_anti_affinity);
         let mut errors = Vec::new();
         let parse = |term: &PodAffinityTerm| AffinityTerm::new(pod, term);
@@ -301,20 +301,20 @@ impl ParsedTerms {
             let required = &written.required_during_scheduling_ignored_during_execution;
             let preferred = &written.preferred_during_scheduling_ignored_during_execution;
             terms.required_affinity =
-                parse_list(TermList::RequiredAffinity, required, &mut errors, parse);
+                parse_list(AffinityTermList::RequiredAffinity, required, &mut errors, parse);
             terms.preferred_affinity =
-                parse_list(TermList::PreferredAffinity, preferred, &mut errors, weigh);
+                parse_list(AffinityTermList::PreferredAffinity, preferred, &mut errors, weigh);
         }
         if let Some(written) = repel {
             let required = &written.required_during_scheduling_ignored_during_execution;
             let preferred = &written.preferred_during_scheduling_ignored_during_execution;
             terms.required_anti_affinity =
-                parse_list(TermList::RequiredAntiAffinity, required, &mut errors, parse);
+                parse_list(AffinityTermList::RequiredAntiAffinity, required, &mut errors, parse);
             terms.preferred_anti_affinity =
-                parse_list(TermList::PreferredAntiAffinity, preferred, &mut errors, weigh);
+                parse_list(AffinityTermList::PreferredAntiAffinity, preferred, &mut errors, weigh);
         }
         errors.sort_by_key(|(list, _)| *list as u8);
-        ParsedTerms { terms, errors }
+        ParsedAffinity { terms, errors }
     }
 }
 
@@ -325,9 +325,9 @@ fn weighted(pod: &Pod, term: &WeightedPodAffinityTerm) -> Result<WeightedTerm, S
 
 /// Parses a list of terms; one invalid term empties the list.
 fn parse_list<T, U>(
-    list: TermList,
+    list: AffinityTermList,
     written: &[T],
-    errors: &mut Vec<(TermList, SelectorErrors)>,
+    errors: &mut Vec<(AffinityTermList, SelectorErrors)>,
     parse: impl Fn(&T) -> Result<U, SelectorErrors>,
 ) -> Vec<U> {
     written.iter().map(parse).collect::<Result<_, _>>().unwrap_or_else(|error| {
@@ -338,7 +338,7 @@ fn parse_list<T, U>(
 
 /// A pod in the scheduling queue.
 #[derive(Clone, PartialEq, Debug)]
-pub struct QueuedPod {
+pub struct QueuedPodInfo {
     /// The pod, with its parsed fields.
     pub info: Arc<PodInfo>,
     /// When it was last added to a queue.
@@ -368,10 +368,10 @@ pub struct QueuedPod {
     pub signature: Option<Arc<String>>,
 }
 
-impl QueuedPod {
+impl QueuedPodInfo {
     /// A pod that enters the queue at `now`.
-    pub fn new(info: Arc<PodInfo>, now: Time) -> QueuedPod {
-        QueuedPod {
+    pub fn new(info: Arc<PodInfo>, now: Time) -> QueuedPodInfo {
+        QueuedPodInfo {
             info,
             timestamp: now,
             attempts: 0,
@@ -424,9 +424,9 @@ mod tests {
         assert_eq!(same.resource.resource.milli_cpu, 2000);
         assert!(same.class.terms.required_affinity.is_empty());
         assert!(same.pod.metadata.labels.get("app".into()).is_some());
-        let mut anew = changed;
-        anew.metadata.uid = "anew".into();
-        let other = first.updated(Arc::new(anew), &gates);
+        let mut recreated = changed;
+        recreated.metadata.uid = "recreated".into();
+        let other = first.updated(Arc::new(recreated), &gates);
         assert_eq!(other.resource.resource.milli_cpu, 2000);
         assert_eq!(other.class.terms.required_affinity.len(), 1);
     }
@@ -480,7 +480,7 @@ mod tests {
             )
         );
         let own = SelectorErrors(vec![reason.to_owned()]);
-        assert_eq!(info.error_in(TermList::RequiredAntiAffinity), Some(&own));
+        assert_eq!(info.error_in(AffinityTermList::RequiredAntiAffinity), Some(&own));
         assert_eq!(PodInfo::new(Arc::new(pod("p"))).parse_error(), None);
     }
 

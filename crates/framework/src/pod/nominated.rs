@@ -88,8 +88,8 @@ impl NominatedPods {
             known.get(node).is_none_or(|before| !Arc::ptr_eq(before, pods))
         };
         let new = now.iter().filter(is_new).map(|(node, _)| *node);
-        let gone = then.keys().filter(|node| !self.by_node.contains_key(*node)).copied();
-        new.chain(gone).collect()
+        let removed = then.keys().filter(|node| !self.by_node.contains_key(*node)).copied();
+        new.chain(removed).collect()
     }
 
     /// All nodes with their nominated pods; the empty name may be among them.

@@ -273,7 +273,7 @@ fn raise(peak: &mut ResourceList, other: &ResourceList) {
     }
 }
 
-/// Whether an init container keeps running beside the app containers (`restartPolicy: Always`).
+/// Whether an init container keeps running with the app containers (`restartPolicy: Always`).
 pub fn is_sidecar(container: &Container) -> bool {
     container.restart_policy == Some(ContainerRestartPolicy::Always)
 }

@@ -2,18 +2,29 @@
 //!
 //! Upstream: `pkg/scheduler/backend/cache/podgroupstate.go`.
 
-pub mod placement;
 pub mod policy;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::pod::NamespacedName;
+use crate::pod::{NamespacedName, PodInfo};
+pub use crate::snapshot::Placement;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Duration, Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
+
+/// A placement with the nodes that were found for pods of the group in it (alpha, gate
+/// TopologyAwareWorkloadScheduling).
+#[derive(Clone, Debug)]
+pub struct Proposal<'a> {
+    /// The nodes among which the pods were tried.
+    pub placement: &'a Placement,
+    /// The pods for which a node was found, with their nodes.
+    pub assignments: Vec<(Arc<PodInfo>, Symbol)>,
+}
 
 /// The scheduling state of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

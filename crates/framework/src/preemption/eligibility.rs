@@ -117,7 +117,7 @@ mod tests {
         let preemptor = || pod("p").priority(9).nominated("n1");
         assert_eq!(judge(preemptor(), leaving("v"), refused()), Some(VICTIM_TERMINATING));
         // If preemption can't help on the nominated node (also by the absent status), the pod may
-        // preempt elsewhere.
+        // preempt on other nodes.
         let hopeless = Status::unresolvable("node(s) had untolerated taint(s)");
         assert_eq!(judge(preemptor(), leaving("v"), Some(hopeless)), None);
         assert_eq!(judge(preemptor(), leaving("v"), None), None);
@@ -130,7 +130,7 @@ mod tests {
         let mut staying = leaving("v");
         staying.metadata.deletion_timestamp = None;
         assert_eq!(judge(preemptor(), staying, refused()), None);
-        let elsewhere = pod("p").priority(9).nominated("gone");
-        assert_eq!(judge(elsewhere, leaving("v"), refused()), None);
+        let missing = pod("p").priority(9).nominated("gone");
+        assert_eq!(judge(missing, leaving("v"), refused()), None);
     }
 }

@@ -16,7 +16,7 @@ use crate::preemption::victims::VictimSearch;
 use crate::preemption::{NodeVictims, PreemptionRules, extenders};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
-use crate::tie_break::place;
+use crate::tie_break::pick_index;
 use kubestep_api::intern::Symbol;
 
 /// Looks for a node where the cycle's pod fits after evicting pods, by the rules of a plugin. The
@@ -28,14 +28,14 @@ pub fn preempt(
 ) -> PostFilterAnswer {
     let pod = match latest(&cx.cycle) {
         Ok(pod) => pod,
-        Err(status) => return refused(status),
+        Err(status) => return rejected(status),
     };
     let cycle = CycleContext { pod: &pod, ..cx.cycle };
     if let Some(reason) = rules.rejection(&cycle, state, cx.statuses) {
-        return refused(Status::unschedulable(reason));
+        return rejected(Status::unschedulable(reason));
     }
     if cycle.snapshot.is_empty() {
-        return refused(Status::error("no nodes available"));
+        return rejected(Status::error("no nodes available"));
     }
     let found = find_candidates(rules, cycle, cx, state);
     let candidates = found.candidates.iter().map(NodeVictims::record).collect();
@@ -55,16 +55,16 @@ fn decide(
         return no_candidates(found, cycle);
     }
     match extenders::restrict(cx, cycle, found.candidates) {
-        Err(text) => refused(Status::error(&text)),
+        Err(text) => rejected(Status::error(&text)),
         Ok(candidates) => match pick(&candidates, cycle.now) {
             Some(best) => nominate(rules, best),
-            None => refused(Status::unschedulable("no candidate node for preemption")),
+            None => rejected(Status::unschedulable("no candidate node for preemption")),
         },
     }
 }
 
 /// An answer that leaves the pod's nomination unchanged.
-fn refused(status: Status) -> PostFilterAnswer {
+fn rejected(status: Status) -> PostFilterAnswer {
     PostFilterAnswer { status, ..PostFilterAnswer::default() }
 }
 
@@ -88,7 +88,7 @@ fn find_candidates(
 ) -> DryRun {
     let mut nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
     if rules.starts_anywhere() {
-        let first = place(cycle.chance, nodes.len());
+        let first = pick_index(cycle.random, nodes.len());
         nodes.rotate_left(first);
     }
     let budgets = DisruptionBudgets::new(cycle.objects);
@@ -100,12 +100,12 @@ fn find_candidates(
 /// Errors of the search take precedence over the reasons.
 fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
     if !found.errors.is_empty() {
-        return refused(Status::error(aggregate(&found.errors)));
+        return rejected(Status::error(aggregate(&found.errors)));
     }
     let mut statuses: NodeStatuses = found.statuses;
     statuses.set_absent(Status::unresolvable("Preemption is not helpful for scheduling"));
     let message = statuses.fit_message(cx.snapshot.len());
-    PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..refused(Status::unschedulable(&message)) }
+    PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..rejected(Status::unschedulable(&message)) }
 }
 
 /// Several errors as one text: without duplicates, in brackets if they differ.

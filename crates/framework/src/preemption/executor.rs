@@ -19,7 +19,7 @@ use crate::pod::nominated::NominatedPods;
 use crate::pod::{NamespacedName, PodInfo};
 use crate::preemption::eligibility::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER};
 use crate::preemption::group_victims::group_priority;
-use crate::shared::{Preempting, Shared};
+use crate::shared::{PluginStore, Preempting};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Condition, ConditionStatus, PodGroup, Time};
 use kubestep_config::versions::{Behaviour, Switch};
@@ -198,7 +198,7 @@ impl Eviction {
 
     /// Stores the progress of the eviction, which gates the preemptor until the last victim is
     /// terminating or deleted.
-    pub fn mark(&self, shared: &mut Shared) {
+    pub fn mark(&self, shared: &mut PluginStore) {
         let uid = self.preemptor.uid;
         let last = self.victims.last().filter(|_| self.stage == EvictionStage::LastPending);
         let waits_for_last = self.behaviour.has(Switch::LastVictimChecked);
@@ -307,7 +307,7 @@ pub fn evict_at_once(
 /// Whether a preemption by the pod (or pod group) is in progress, which gates it. Once the last
 /// victim is terminating or deleted it is no longer gated, so that the deletion event can requeue
 /// it.
-pub fn is_preempting(shared: &Shared, objects: &Objects, uid: Symbol) -> bool {
+pub fn is_preempting(shared: &PluginStore, objects: &Objects, uid: Symbol) -> bool {
     let Some(preempting) = shared.preempting.get(&uid) else { return false };
     let Some(last) = preempting.last_victim else { return true };
     objects.pod(last).is_some_and(|pod| !pod.is_terminating())

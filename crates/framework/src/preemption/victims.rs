@@ -114,12 +114,12 @@ impl VictimSearch<'_> {
 /// What became of a pod that was put back on the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reprieve {
-    /// It stays: the preempting pod fits beside it.
+    /// It stays: the preempting pod fits with it.
     Stays,
-    /// It is a victim: the preempting pod does not fit beside it.
+    /// It is a victim: the preempting pod does not fit with it.
     DoesNotFit,
     /// It is a victim for a reason of the plugin. It does not count against disruption budgets.
-    Refused,
+    Rejected,
 }
 
 /// A copy of a node and of the cycle's state, on which pods are removed and put back.
@@ -163,7 +163,7 @@ impl VictimTrial<'_> {
         succeeded(framework.run_add_pod(cx, &mut self.state, pod, &self.node))
     }
 
-    /// Puts a pod back, and removes it again if the preempting pod does not fit beside it.
+    /// Puts a pod back, and removes it again if the preempting pod does not fit with it.
     ///
     /// # Errors
     /// A plugin fails.

@@ -34,14 +34,14 @@ const OTHERS: &str = "; rejecting other nodes could change it, too";
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Certainty {
     /// What opaque plugins could have changed; empty if the decision is certain.
-    pub doubts: Vec<Doubt>,
+    pub uncertainties: Vec<Uncertainty>,
     /// How far the selected node leads, if opaque plugins score.
-    pub lead: Option<Lead>,
+    pub lead: Option<ScoreLead>,
 }
 
 /// What opaque plugins could have changed about a decision.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Doubt {
+pub enum Uncertainty {
     /// At PreEnqueue: keep the pod out of the active queue.
     Gate {
         /// The plugin, by name.
@@ -120,7 +120,7 @@ pub enum Doubt {
 
 /// How far the selected node leads over its strongest rival.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Lead {
+pub struct ScoreLead {
     /// The selected node, by name.
     pub node: Symbol,
     /// The opaque plugins that score, with their weights.
@@ -138,7 +138,7 @@ pub struct Lead {
     pub in_reach: usize,
 }
 
-impl Lead {
+impl ScoreLead {
     /// The points of one opaque plugin that still leave the selected node ahead, from 0 to 100.
     /// `None` if there are several.
     pub fn allowed_points(&self) -> Option<i64> {
@@ -152,7 +152,7 @@ impl Lead {
 impl Certainty {
     /// Whether no opaque plugin could have changed the decision.
     pub fn is_certain(&self) -> bool {
-        self.doubts.is_empty()
+        self.uncertainties.is_empty()
     }
 
     /// The certainty of the decision of a cycle.
@@ -162,26 +162,26 @@ impl Certainty {
             return certainty;
         }
         let case = JudgedCycle { record, opaque };
-        let doubts = &mut certainty.doubts;
-        doubts.extend(case.order());
+        let uncertainties = &mut certainty.uncertainties;
+        uncertainties.extend(case.order());
         if record.feasible.is_empty() {
-            doubts.extend(case.without_node());
+            uncertainties.extend(case.without_node());
         } else {
             let is_placed = matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting);
             if is_placed {
-                doubts.extend(case.gates());
+                uncertainties.extend(case.gates());
             }
-            doubts.extend(case.rejections());
+            uncertainties.extend(case.rejections());
             certainty.lead = case.lead();
             let in_reach = certainty.lead.as_ref().filter(|lead| lead.in_reach > 0);
-            doubts.extend(in_reach.map(|lead| Doubt::Prefer {
+            uncertainties.extend(in_reach.map(|lead| Uncertainty::Prefer {
                 plugins: lead.scorers.iter().map(|(plugin, _)| *plugin).collect(),
             }));
             if is_placed {
-                doubts.extend(case.holds());
+                uncertainties.extend(case.holds());
             }
         }
-        doubts.extend(case.group());
+        uncertainties.extend(case.group());
         certainty
     }
 }
@@ -193,52 +193,49 @@ struct JudgedCycle<'a> {
 }
 
 impl<'a> JudgedCycle<'a> {
-    /// A doubt for each opaque plugin that runs at one of `points`.
+    /// An uncertainty for each opaque plugin that runs at one of `points`.
     fn each(
         &self,
         points: &'a [ExtensionPoint],
-        doubt: impl Fn(&OpaquePlugin, Vec<ExtensionPoint>) -> Doubt,
-    ) -> Vec<Doubt> {
-        self.opaque.at(points).map(|plugin| doubt(plugin, plugin.at(points))).collect()
+        uncertainty: impl Fn(&OpaquePlugin, Vec<ExtensionPoint>) -> Uncertainty,
+    ) -> Vec<Uncertainty> {
+        self.opaque.at(points).map(|plugin| uncertainty(plugin, plugin.at(points))).collect()
     }
 
-    fn order(&self) -> Vec<Doubt> {
+    fn order(&self) -> Vec<Uncertainty> {
         let others = self.record.others_active;
         if others == 0 {
             return Vec::new();
         }
-        self.each(&[QueueSort], |plugin, _| Doubt::Order { plugin: plugin.name, others })
+        self.each(&[QueueSort], |plugin, _| Uncertainty::Order { plugin: plugin.name, others })
     }
 
-    fn gates(&self) -> Vec<Doubt> {
-        self.each(&[PreEnqueue], |plugin, _| Doubt::Gate { plugin: plugin.name })
+    fn gates(&self) -> Vec<Uncertainty> {
+        self.each(&[PreEnqueue], |plugin, _| Uncertainty::Gate { plugin: plugin.name })
     }
 
-    /// The doubts about a pod for which no node was found.
-    fn without_node(&self) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    /// The uncertainties about a pod for which no node was found.
+    fn without_node(&self) -> Vec<Uncertainty> {
+        let mut uncertainties = Vec::new();
         if self.record.outcome == Outcome::SchedulerError {
-            doubts.extend(self.errors());
+            uncertainties.extend(self.errors());
         }
         match &self.record.preemption {
             Some(preemption) => {
-                let (node, others) = (preemption.node, self.victims_elsewhere());
-                doubts.extend(self.gates());
-                doubts.extend(self.each(REJECTING, |plugin, points| Doubt::RejectPreemption {
-                    plugin: plugin.name,
-                    points,
-                    node,
-                    others,
+                let (node, others) = (preemption.node, self.has_more_candidates());
+                uncertainties.extend(self.gates());
+                uncertainties.extend(self.each(REJECTING, |plugin, points| {
+                    Uncertainty::RejectPreemption { plugin: plugin.name, points, node, others }
                 }));
             }
-            None => doubts.extend(self.allowed_preemption()),
+            None => uncertainties.extend(self.allowed_preemption()),
         }
-        doubts.extend(self.post_filters());
-        doubts
+        uncertainties.extend(self.post_filters());
+        uncertainties
     }
 
     /// Whether nodes were left on which victims could have been found.
-    fn victims_elsewhere(&self) -> bool {
+    fn has_more_candidates(&self) -> bool {
         let record = self.record;
         let is_resolvable = |status: &Status| status.code() == Code::Unschedulable;
         let by_pre_filter = record.pre_filter.iter().any(|answer| is_resolvable(&answer.status));
@@ -254,22 +251,22 @@ impl<'a> JudgedCycle<'a> {
     }
 
     /// What keeps the pod from preempting, and would not if an opaque plugin rejected nodes first.
-    fn allowed_preemption(&self) -> Vec<Doubt> {
+    fn allowed_preemption(&self) -> Vec<Uncertainty> {
         let record = self.record;
         let answers = &record.post_filter;
-        let is_refused = |why: &str| answers.iter().any(|it| it.status.message().ends_with(why));
-        let waits_for_victims = is_refused(VICTIM_TERMINATING);
+        let is_rejected = |why: &str| answers.iter().any(|it| it.status.message().ends_with(why));
+        let waits_for_victims = is_rejected(VICTIM_TERMINATING);
         let by_extender =
-            !record.filter.extender.is_empty() && !answers.is_empty() && !is_refused(NEVER);
+            !record.filter.extender.is_empty() && !answers.is_empty() && !is_rejected(NEVER);
         let can = |plugin: &OpaquePlugin, point: ExtensionPoint| {
             let is_first = || point == PreFilter || self.is_before_nominated_rejection(plugin.name);
             by_extender || (waits_for_victims && is_first())
         };
-        let doubts = self.opaque.at(REJECTING).map(|plugin| {
+        let uncertainties = self.opaque.at(REJECTING).map(|plugin| {
             let points = plugin.at(REJECTING).into_iter().filter(|point| can(plugin, *point));
-            Doubt::AllowPreemption { plugin: plugin.name, points: points.collect() }
+            Uncertainty::AllowPreemption { plugin: plugin.name, points: points.collect() }
         });
-        doubts.filter(|doubt| !doubt.points().is_empty()).collect()
+        uncertainties.filter(|uncertainty| !uncertainty.points().is_empty()).collect()
     }
 
     /// Whether the plugin filters before the one that rejected the nominated node.
@@ -284,12 +281,15 @@ impl<'a> JudgedCycle<'a> {
         place(plugin) < place(status.plugin())
     }
 
-    fn errors(&self) -> Vec<Doubt> {
-        self.each(REJECTING, |plugin, points| Doubt::AvoidError { plugin: plugin.name, points })
+    fn errors(&self) -> Vec<Uncertainty> {
+        self.each(REJECTING, |plugin, points| Uncertainty::AvoidError {
+            plugin: plugin.name,
+            points,
+        })
     }
 
     /// The opaque PostFilter plugins that had their turn: those in front of the one that ended it.
-    fn post_filters(&self) -> Vec<Doubt> {
+    fn post_filters(&self) -> Vec<Uncertainty> {
         let record = self.record;
         let has_failed = record.outcome == Outcome::SchedulerError && record.post_filter.is_empty();
         if has_failed || record.nodes.order.is_empty() {
@@ -303,14 +303,14 @@ impl<'a> JudgedCycle<'a> {
         let plugins = self.opaque.at(&[PostFilter]);
         let plugins =
             plugins.filter(|plugin| is_before(plugin.name, end, &self.opaque.post_filters));
-        plugins.map(|plugin| Doubt::MakeRoom { plugin: plugin.name }).collect()
+        plugins.map(|plugin| Uncertainty::MakeRoom { plugin: plugin.name }).collect()
     }
 
-    /// The doubts about the selected node by plugins that reject nodes.
-    fn rejections(&self) -> Vec<Doubt> {
+    /// The uncertainties about the selected node by plugins that reject nodes.
+    fn rejections(&self) -> Vec<Uncertainty> {
         let Some(node) = self.record.node else { return self.errors() };
         let others = self.others_matter();
-        self.each(REJECTING, |plugin, points| Doubt::Reject {
+        self.each(REJECTING, |plugin, points| Uncertainty::Reject {
             plugin: plugin.name,
             points,
             node,
@@ -338,7 +338,7 @@ impl<'a> JudgedCycle<'a> {
     }
 
     /// How far the selected node leads; `None` if no opaque plugin scores, or nothing was compared.
-    fn lead(&self) -> Option<Lead> {
+    fn lead(&self) -> Option<ScoreLead> {
         let record = self.record;
         let scorers: Vec<(Symbol, i64)> =
             self.opaque.at(&[Score]).map(|plugin| (plugin.name, plugin.weight)).collect();
@@ -363,28 +363,36 @@ impl<'a> JudgedCycle<'a> {
             }
         }
         let (allowed, by, rival) = best?;
-        Some(Lead { node: name(own)?, scorers, reach, rival: name(rival)?, by, allowed, in_reach })
+        Some(ScoreLead {
+            node: name(own)?,
+            scorers,
+            reach,
+            rival: name(rival)?,
+            by,
+            allowed,
+            in_reach,
+        })
     }
 
-    fn holds(&self) -> Vec<Doubt> {
+    fn holds(&self) -> Vec<Uncertainty> {
         let bound = self.record.bind.iter().find(|answer| !answer.status.is_skip());
         let can_bind = |plugin: &OpaquePlugin| {
             let by_extender = self.record.extender_bind.is_some();
             !by_extender && is_before(plugin.name, bound, &self.opaque.binders)
         };
-        let doubts = self.opaque.at(AFTER_SELECTION).map(|plugin| {
+        let uncertainties = self.opaque.at(AFTER_SELECTION).map(|plugin| {
             let points = plugin.at(AFTER_SELECTION).into_iter();
             let points = points.filter(|point| *point != Bind || can_bind(plugin)).collect();
-            Doubt::Hold { plugin: plugin.name, points }
+            Uncertainty::Hold { plugin: plugin.name, points }
         });
-        doubts.filter(|doubt| !doubt.points().is_empty()).collect()
+        uncertainties.filter(|uncertainty| !uncertainty.points().is_empty()).collect()
     }
 
-    fn group(&self) -> Vec<Doubt> {
+    fn group(&self) -> Vec<Uncertainty> {
         if self.record.group.is_none() {
             return Vec::new();
         }
-        self.each(OF_GROUP, |plugin, points| Doubt::Group { plugin: plugin.name, points })
+        self.each(OF_GROUP, |plugin, points| Uncertainty::Group { plugin: plugin.name, points })
     }
 }
 
@@ -400,97 +408,97 @@ fn at(points: &[ExtensionPoint]) -> String {
     points.iter().map(|point| point.name()).collect::<Vec<_>>().join(", ")
 }
 
-impl Doubt {
+impl Uncertainty {
     /// The plugins that could have changed the decision.
     pub fn plugins(&self) -> &[Symbol] {
         match self {
-            Doubt::Gate { plugin }
-            | Doubt::Order { plugin, .. }
-            | Doubt::Reject { plugin, .. }
-            | Doubt::Hold { plugin, .. }
-            | Doubt::MakeRoom { plugin }
-            | Doubt::RejectPreemption { plugin, .. }
-            | Doubt::AllowPreemption { plugin, .. }
-            | Doubt::AvoidError { plugin, .. }
-            | Doubt::Group { plugin, .. } => std::slice::from_ref(plugin),
-            Doubt::Prefer { plugins } => plugins,
+            Uncertainty::Gate { plugin }
+            | Uncertainty::Order { plugin, .. }
+            | Uncertainty::Reject { plugin, .. }
+            | Uncertainty::Hold { plugin, .. }
+            | Uncertainty::MakeRoom { plugin }
+            | Uncertainty::RejectPreemption { plugin, .. }
+            | Uncertainty::AllowPreemption { plugin, .. }
+            | Uncertainty::AvoidError { plugin, .. }
+            | Uncertainty::Group { plugin, .. } => std::slice::from_ref(plugin),
+            Uncertainty::Prefer { plugins } => plugins,
         }
     }
 
     /// The extension points at which they could have.
     pub fn points(&self) -> &[ExtensionPoint] {
         match self {
-            Doubt::Gate { .. } => &[PreEnqueue],
-            Doubt::Order { .. } => &[QueueSort],
-            Doubt::Prefer { .. } => &[Score],
-            Doubt::MakeRoom { .. } => &[PostFilter],
-            Doubt::Reject { points, .. }
-            | Doubt::Hold { points, .. }
-            | Doubt::RejectPreemption { points, .. }
-            | Doubt::AllowPreemption { points, .. }
-            | Doubt::AvoidError { points, .. }
-            | Doubt::Group { points, .. } => points,
+            Uncertainty::Gate { .. } => &[PreEnqueue],
+            Uncertainty::Order { .. } => &[QueueSort],
+            Uncertainty::Prefer { .. } => &[Score],
+            Uncertainty::MakeRoom { .. } => &[PostFilter],
+            Uncertainty::Reject { points, .. }
+            | Uncertainty::Hold { points, .. }
+            | Uncertainty::RejectPreemption { points, .. }
+            | Uncertainty::AllowPreemption { points, .. }
+            | Uncertainty::AvoidError { points, .. }
+            | Uncertainty::Group { points, .. } => points,
         }
     }
 
     /// What it is, for programs: `reject`, `prefer`, ….
     pub fn kind(&self) -> &'static str {
         match self {
-            Doubt::Gate { .. } => "gate",
-            Doubt::Order { .. } => "order",
-            Doubt::Reject { .. } => "reject",
-            Doubt::Prefer { .. } => "prefer",
-            Doubt::Hold { .. } => "hold",
-            Doubt::MakeRoom { .. } => "makeRoom",
-            Doubt::RejectPreemption { .. } => "rejectPreemption",
-            Doubt::AllowPreemption { .. } => "allowPreemption",
-            Doubt::AvoidError { .. } => "avoidError",
-            Doubt::Group { .. } => "group",
+            Uncertainty::Gate { .. } => "gate",
+            Uncertainty::Order { .. } => "order",
+            Uncertainty::Reject { .. } => "reject",
+            Uncertainty::Prefer { .. } => "prefer",
+            Uncertainty::Hold { .. } => "hold",
+            Uncertainty::MakeRoom { .. } => "makeRoom",
+            Uncertainty::RejectPreemption { .. } => "rejectPreemption",
+            Uncertainty::AllowPreemption { .. } => "allowPreemption",
+            Uncertainty::AvoidError { .. } => "avoidError",
+            Uncertainty::Group { .. } => "group",
         }
     }
 }
 
 /// The condition under which the decision stands.
-impl fmt::Display for Doubt {
+impl fmt::Display for Uncertainty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Doubt::Gate { plugin } => {
+            Uncertainty::Gate { plugin } => {
                 write!(f, "only if {plugin} let the pod into the queue (PreEnqueue)")
             }
-            Doubt::Order { plugin, others } => {
+            Uncertainty::Order { plugin, others } => {
                 let pods = if *others == 1 { "pod" } else { "pods" };
                 write!(f, "only if {plugin} put it before {others} other active {pods} (QueueSort)")
             }
-            Doubt::Reject { plugin, points, node, others } => {
+            Uncertainty::Reject { plugin, points, node, others } => {
                 write!(f, "only if {plugin} did not reject {node} ({})", at(points))?;
                 f.write_str(if *others { OTHERS } else { "" })
             }
-            Doubt::Prefer { plugins } => {
+            Uncertainty::Prefer { plugins } => {
                 let names: Vec<&str> = plugins.iter().map(|name| name.as_str()).collect();
                 write!(f, "only if {} did not prefer another node (Score)", names.join(" and "))
             }
-            Doubt::Hold { plugin, points } => {
+            Uncertainty::Hold { plugin, points } => {
                 write!(f, "only if {plugin} did not reject or hold the pod ({})", at(points))
             }
-            Doubt::MakeRoom { plugin } => {
+            Uncertainty::MakeRoom { plugin } => {
                 write!(f, "only if {plugin} did not make room for the pod (PostFilter)")
             }
-            Doubt::RejectPreemption { plugin, points, node, others } => {
+            Uncertainty::RejectPreemption { plugin, points, node, others } => {
                 let at = at(points);
                 write!(f, "only if {plugin} did not reject {node}, where it preempts ({at})")?;
                 f.write_str(if *others { OTHERS } else { "" })
             }
-            Doubt::AllowPreemption { plugin, points } => {
+            Uncertainty::AllowPreemption { plugin, points } => {
                 let at = at(points);
                 write!(
                     f,
                     "only if {plugin} did not reject nodes first and so let it preempt ({at})"
                 )
             }
-            Doubt::AvoidError { plugin, points } => {
+            Uncertainty::AvoidError { plugin, points } => {
                 write!(f, "only if {plugin} did not reject nodes before the error ({})", at(points))
             }
-            Doubt::Group { plugin, points } => {
+            Uncertainty::Group { plugin, points } => {
                 write!(f, "only if {plugin} treated the pods of the group alike ({})", at(points))
             }
         }
@@ -498,9 +506,9 @@ impl fmt::Display for Doubt {
 }
 
 /// By how much the selected node leads, and how far opaque plugins reach.
-impl fmt::Display for Lead {
+impl fmt::Display for ScoreLead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Lead { node, rival, by, reach, .. } = self;
+        let ScoreLead { node, rival, by, reach, .. } = self;
         let names: Vec<&str> = self.scorers.iter().map(|(name, _)| name.as_str()).collect();
         let names = names.join(" and ");
         if self.in_reach == 0 {
@@ -527,16 +535,16 @@ impl fmt::Display for Lead {
 
 impl Certainty {
     /// The conditions under which the decision stands, a sentence each; the numbers of the lead
-    /// instead of the doubt that they quantify.
+    /// instead of the uncertainty that they quantify.
     pub fn conditions(&self) -> impl Iterator<Item = String> + '_ {
-        self.doubts.iter().map(|doubt| match (doubt, &self.lead) {
-            (Doubt::Prefer { .. }, Some(lead)) => lead.to_string(),
-            _ => doubt.to_string(),
+        self.uncertainties.iter().map(|uncertainty| match (uncertainty, &self.lead) {
+            (Uncertainty::Prefer { .. }, Some(lead)) => lead.to_string(),
+            _ => uncertainty.to_string(),
         })
     }
 
     /// Why no score of an opaque plugin could have changed the choice, if that is so.
     pub fn assurance(&self) -> Option<String> {
-        self.lead.as_ref().filter(|lead| lead.in_reach == 0).map(Lead::to_string)
+        self.lead.as_ref().filter(|lead| lead.in_reach == 0).map(ScoreLead::to_string)
     }
 }

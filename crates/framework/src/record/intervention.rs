@@ -8,6 +8,7 @@ use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
+use crate::cycle_state::FAULT;
 use crate::record::CycleRecord;
 use crate::status::Status;
 
@@ -27,9 +28,6 @@ pub const FAILING_POINTS: [ExtensionPoint; 9] = [
 /// The name of a hold at Permit where a plugin's name is expected. Holds are not part of
 /// kube-scheduler, so no plugin has this name.
 pub const HOLD: &str = "kubestep.Hold";
-
-/// The text of an injected fault in a status or an error.
-pub const FAULT: &str = "injected fault";
 
 /// Something that decides instead of the scheduler during one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,11 +56,11 @@ impl Intervention {
     /// Whether it affected a cycle, as far as that is recorded: if the lists per node were left
     /// out, it is assumed to have.
     pub fn decided(self, record: &CycleRecord) -> bool {
-        let lists_left_out = record.left_out.is_some();
+        let lists_are_omitted = record.omitted.is_some();
         match self {
             Intervention::Choose(node) => record.node == Some(node) && record.tied > 0,
             Intervention::Force(node) => record.node == Some(node),
-            Intervention::Veto(_) if lists_left_out => true,
+            Intervention::Veto(_) if lists_are_omitted => true,
             Intervention::Veto(_) => record
                 .verdicts
                 .find(&self.rejection())
@@ -75,7 +73,7 @@ impl Intervention {
 
 fn failed_at(record: &CycleRecord, point: ExtensionPoint, plugin: Symbol) -> bool {
     let answers = match point {
-        ExtensionPoint::Filter if record.left_out.is_some() => return true,
+        ExtensionPoint::Filter if record.omitted.is_some() => return true,
         ExtensionPoint::Filter => {
             let text = format!("running {plugin:?} filter plugin: {FAULT}");
             let id = record.verdicts.find(&Status::error(&text).by(plugin));

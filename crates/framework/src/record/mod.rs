@@ -335,7 +335,7 @@ impl Outcome {
 
 /// A summary of the lists that a record dropped to save memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LeftOut {
+pub struct OmittedLists {
     /// Number of feasible nodes.
     pub feasible: usize,
 }
@@ -417,10 +417,10 @@ pub struct CycleRecord {
     pub evaluated_nodes: usize,
     /// Index in node order where the search started.
     pub start_index: usize,
-    /// Set when the lists by node were left out to save memory: verdicts, feasible nodes,
+    /// Set when the lists by node were dropped to save memory: verdicts, feasible nodes,
     /// scores, candidates, the dry run.
-    pub left_out: Option<LeftOut>,
-    /// Whether a plugin was told which nodes it rejected, which it may keep.
+    pub omitted: Option<OmittedLists>,
+    /// Whether a plugin received the list of nodes that it rejected, which it may keep.
     pub keeps_rejections: bool,
     /// The user's interventions that were in force.
     pub interventions: Vec<Intervention>,
@@ -429,7 +429,7 @@ pub struct CycleRecord {
     /// The number of other pods that could have been popped instead, if an opaque plugin orders
     /// the queue.
     pub others_active: usize,
-    /// The certainty of a record whose lists were left out.
+    /// The certainty of a record whose lists were dropped.
     pub kept_certainty: Option<Arc<Certainty>>,
 }
 
@@ -462,7 +462,7 @@ impl CycleRecord {
 
     /// Number of feasible nodes.
     pub fn feasible_count(&self) -> usize {
-        self.left_out.map_or(self.feasible.len(), |left_out| left_out.feasible)
+        self.omitted.map_or(self.feasible.len(), |omitted| omitted.feasible)
     }
 
     /// How certain the decision is; `None` if the profile has no opaque plugin.
@@ -473,7 +473,7 @@ impl CycleRecord {
 
     /// Whether no list was dropped.
     pub fn is_whole(&self) -> bool {
-        self.left_out.is_none()
+        self.omitted.is_none()
     }
 }
 
@@ -531,11 +531,11 @@ pub struct QueueMove {
 
 impl QueueMove {
     /// Where the pod was and where it is now: `created → active`, `in flight → done`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         QueueMove::between(self.from, self.to, self.event)
     }
 
-    /// Those words for a pod that `event` moved.
+    /// The same for a pod that `event` moved.
     pub fn between(from: QueueName, to: QueueName, event: Symbol) -> String {
         let from = match from {
             QueueName::None => "created",
@@ -543,7 +543,7 @@ impl QueueMove {
         };
         let to = match (to, event.as_str()) {
             (QueueName::None, "Done") => "done",
-            // As upstream, the label does not tell a deleted pod from a bound one.
+            // As upstream, the label does not distinguish a deleted pod from a bound one.
             (QueueName::None, "UnschedulablePodDelete") => "deleted or bound",
             (QueueName::None, _) => "dropped",
             (queue, _) => queue.as_str(),

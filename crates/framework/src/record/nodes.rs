@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::node::NodeId;
 use crate::snapshot::positions::PositionSet;
 
-/// How many nodes stand side by side, on average at least, in a window that is not written out.
+/// The average number of adjacent nodes, at least, in a window that is not written out.
 const RUN: usize = 8;
 
 /// An immutable list of nodes; copies share it. A search that starts anywhere in the node order and
@@ -118,7 +118,7 @@ impl NodeWindow {
         ranges.flat_map(move |(from, to)| known.others(members, from, to))
     }
 
-    /// The nodes in order, as those parts of the order that stand side by side.
+    /// The nodes in order, as the contiguous parts of the order.
     fn parts(&self) -> impl Iterator<Item = &[NodeId]> {
         let ranges = self.ranges(0, self.len).into_iter().filter(|(from, to)| from < to);
         let parts = ranges.flat_map(|(from, to)| {

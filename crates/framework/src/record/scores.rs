@@ -31,8 +31,8 @@ pub enum ScoreBasis {
 }
 
 impl ScoreBasis {
-    /// Whether the score of a node that did not change can be kept.
-    pub fn is_kept(self) -> bool {
+    /// Whether the score of a node that did not change can be cached.
+    pub fn is_cacheable(self) -> bool {
         matches!(self, ScoreBasis::NodeAlone | ScoreBasis::HighestScore)
     }
 }
@@ -42,7 +42,7 @@ pub fn range<T: Copy + Ord>(scores: &[T]) -> Option<(T, T)> {
     let mut last = *scores.first()?;
     let (mut lowest, mut highest) = (last, last);
     for score in scores {
-        // Equal scores often stand side by side.
+        // Equal scores are often adjacent.
         if *score != last {
             last = *score;
             (lowest, highest) = (lowest.min(last), highest.max(last));

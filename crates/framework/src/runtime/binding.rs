@@ -5,7 +5,7 @@
 use crate::cycle_state::CycleState;
 use crate::plugin::BindContext;
 use crate::record::PluginStatus;
-use crate::runtime::{Framework, wrap};
+use crate::runtime::{Framework, run_plugin, wrap};
 use crate::status::{Code, Status};
 use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
@@ -50,12 +50,11 @@ impl Framework {
         state: &mut CycleState,
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
-        for plugin in self.at(ExtensionPoint::Reserve) {
+        let (point, timer) = (ExtensionPoint::Reserve, cx.shared.timer.clone());
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let status = state.fault(ExtensionPoint::Reserve, name).unwrap_or_else(|| {
-                let timer = cx.shared.timer.clone();
-                timer.time(ExtensionPoint::Reserve, name, || plugin.reserve(cx, state))
-            });
+            let fault = state.fault(point, name);
+            let status = run_plugin((point, name), fault, &timer, || plugin.reserve(cx, state));
             let status = status.by(name);
             answers.push(PluginStatus::new(name, status.clone()));
             if !status.is_success() {
@@ -78,15 +77,11 @@ impl Framework {
     pub fn run_permit(&self, cx: &mut BindContext<'_>, state: &mut CycleState) -> PermitOutcome {
         let mut outcome = PermitOutcome::default();
         let mut last_wait = Status::SUCCESS;
-        for plugin in self.at(ExtensionPoint::Permit) {
+        let (point, timer) = (ExtensionPoint::Permit, cx.shared.timer.clone());
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let answer = match state.fault(ExtensionPoint::Permit, name) {
-                Some(status) => status.into(),
-                None => {
-                    let timer = cx.shared.timer.clone();
-                    timer.time(ExtensionPoint::Permit, name, || plugin.permit(cx, state))
-                }
-            };
+            let fault = state.fault(point, name);
+            let answer = run_plugin((point, name), fault, &timer, || plugin.permit(cx, state));
             let status = answer.status.by(name);
             outcome.answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
@@ -151,25 +146,23 @@ impl Framework {
         let mut answers = Vec::new();
         let mut waits: Option<Status> = None;
         let parallel = state.pre_flight_done && cx.features.has(Switch::PreBindInParallel);
-        for plugin in self.at(ExtensionPoint::PreBind) {
+        let (point, timer) = (ExtensionPoint::PreBind, cx.shared.timer.clone());
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let beside = parallel && plugin.pre_binds_in_parallel();
-            if waits.is_some() && !beside {
+            let in_parallel = parallel && plugin.pre_binds_in_parallel();
+            if waits.is_some() && !in_parallel {
                 break;
             }
-            let fault = state.fault(ExtensionPoint::PreBind, name);
+            let fault = state.fault(point, name);
             if fault.is_none() && state.skips_pre_bind(name) {
                 continue;
             }
-            let status = fault.unwrap_or_else(|| {
-                let timer = cx.shared.timer.clone();
-                timer.time(ExtensionPoint::PreBind, name, || plugin.pre_bind(cx, state))
-            });
+            let status = run_plugin((point, name), fault, &timer, || plugin.pre_bind(cx, state));
             let status = status.by(name);
             answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
                 Code::Success => state.skip_pre_bind.push(name),
-                Code::Wait if beside => waits = waits.or(Some(status)),
+                Code::Wait if in_parallel => waits = waits.or(Some(status)),
                 Code::Wait => return (answers, status),
                 _ => return (answers, failure("PreBind", status, name)),
             }
@@ -185,15 +178,12 @@ impl Framework {
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
         let mut last = Status::skip();
-        for plugin in self.at(ExtensionPoint::Bind) {
+        let (point, timer) = (ExtensionPoint::Bind, cx.shared.timer.clone());
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let status = match state.fault(ExtensionPoint::Bind, name) {
-                Some(fault) => fault.by(name),
-                None => {
-                    let timer = cx.shared.timer.clone();
-                    timer.time(ExtensionPoint::Bind, name, || plugin.bind(cx, state)).by(name)
-                }
-            };
+            let fault = state.fault(point, name);
+            let status = run_plugin((point, name), fault, &timer, || plugin.bind(cx, state));
+            let status = status.by(name);
             answers.push(PluginStatus::new(name, status.clone()));
             last = match status.code() {
                 Code::Skip | Code::Success => status,

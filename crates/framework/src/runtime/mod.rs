@@ -18,11 +18,12 @@ use crate::cycle_state::CycleState;
 use crate::effects::Effects;
 use crate::host::Host;
 use crate::opaque::{self, OpaquePlugins};
-use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer};
+use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext};
 use crate::record::PluginStatus;
 use crate::registry::{Registry, RegistryError};
 use crate::status::node_statuses::{NodeStatuses, add_once};
 use crate::status::{Code, Status};
+use crate::stopwatch::Timer;
 use kubestep_api::intern::Symbol;
 use kubestep_config::types::Extender;
 use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
@@ -201,15 +202,11 @@ impl Framework {
     ) -> PreFilterOutcome {
         let mut outcome = PreFilterOutcome::default();
         let mut rejected = Status::SUCCESS;
-        for plugin in self.at(ExtensionPoint::PreFilter) {
+        let point = ExtensionPoint::PreFilter;
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let answer = match state.fault(ExtensionPoint::PreFilter, name) {
-                Some(status) => PreFilterAnswer { status, ..PreFilterAnswer::default() },
-                None => {
-                    let turn = || plugin.pre_filter(cx, state);
-                    cx.shared.timer.time(ExtensionPoint::PreFilter, name, turn)
-                }
-            };
+            let (fault, timer) = (state.fault(point, name), &cx.shared.timer);
+            let answer = run_plugin((point, name), fault, timer, || plugin.pre_filter(cx, state));
             let status = answer.status.by(name);
             let recorded = PluginStatus::new(name, status.clone());
             outcome.answers.push(PluginStatus { nodes: answer.nodes.clone(), ..recorded });
@@ -237,7 +234,7 @@ impl Framework {
         outcome
     }
 
-    /// Runs PostFilter until a plugin succeeds, fails, or says that nothing helps.
+    /// Runs PostFilter until a plugin succeeds, fails, or reports that preemption cannot help.
     pub fn run_post_filter(
         &self,
         cycle: CycleContext<'_>,
@@ -251,10 +248,12 @@ impl Framework {
             return outcome;
         }
         let (mut reasons, mut rejector) = (Vec::new(), Symbol::EMPTY);
-        for plugin in self.at(ExtensionPoint::PostFilter) {
+        let (point, timer) = (ExtensionPoint::PostFilter, &cycle.shared.timer);
+        for plugin in self.at(point) {
             let name = plugin.name();
             let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
-            let mut answer = post_filter(&**plugin, &mut cx, state);
+            let turn = || plugin.post_filter(&mut cx, state);
+            let mut answer = run_plugin((point, name), state.fault(point, name), timer, turn);
             outcome.effects.append(take(&mut answer.effects));
             let status = answer.status.clone().by(name);
             let nominated = answer.nominate.filter(|node| !node.is_empty());
@@ -277,17 +276,15 @@ impl Framework {
     }
 }
 
-/// Runs a plugin's PostFilter, unless a fault is injected there.
-fn post_filter(
-    plugin: &dyn Plugin,
-    cx: &mut PostFilterContext<'_>,
-    state: &CycleState,
-) -> PostFilterAnswer {
-    let (point, shared) = (ExtensionPoint::PostFilter, cx.cycle.shared);
-    match state.fault(point, plugin.name()) {
-        Some(status) => PostFilterAnswer { status, ..PostFilterAnswer::default() },
-        None => shared.timer.time(point, plugin.name(), || plugin.post_filter(cx, state)),
-    }
+/// Runs a plugin at an extension point and measures it; a fault that is injected there is its
+/// answer instead.
+fn run_plugin<T: From<Status>>(
+    (point, plugin): (ExtensionPoint, Symbol),
+    fault: Option<Status>,
+    timer: &Timer,
+    turn: impl FnOnce() -> T,
+) -> T {
+    fault.map_or_else(|| timer.time(point, plugin, turn), T::from)
 }
 
 /// An error status; `doing`, the failed operation, is prefixed to the message.

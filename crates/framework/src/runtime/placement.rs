@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::plugin::{GroupContext, Plugin};
-use crate::pod_groups::placement::{Placement, Proposal};
+use crate::pod_groups::{Placement, Proposal};
 use crate::record::scores::MAX_NODE_SCORE;
 use crate::runtime::Framework;
 use crate::status::Status;

@@ -9,23 +9,23 @@ use crate::plugin::{CycleContext, Plugin};
 use crate::record::nodes::NodeList;
 use crate::record::scores::{MAX_NODE_SCORE, Scores};
 use crate::record::{PluginStatus, ScoreColumn, ScoreRecord};
-use crate::runtime::{Framework, wrap};
+use crate::runtime::{Framework, run_plugin, wrap};
 use crate::status::{Code, Status};
 use kubestep_config::ExtensionPoint;
 
 /// Scores that are known before Score runs.
 #[derive(Clone, Debug)]
-pub struct KeptScores {
+pub struct CachedScores {
     /// The plugins that need not run.
     pub columns: Vec<ScoreColumn>,
     /// The sums of their weighted scores.
     pub totals: Scores,
 }
 
-impl KeptScores {
+impl CachedScores {
     /// No scores of so many nodes.
-    pub fn none(nodes: usize) -> KeptScores {
-        KeptScores { columns: Vec::new(), totals: Scores::Same { value: 0, len: nodes } }
+    pub fn none(nodes: usize) -> CachedScores {
+        CachedScores { columns: Vec::new(), totals: Scores::Same { value: 0, len: nodes } }
     }
 }
 
@@ -38,15 +38,12 @@ impl Framework {
         nodes: &NodeList,
     ) -> (Vec<PluginStatus>, Status) {
         let mut answers = Vec::new();
-        for plugin in self.at(ExtensionPoint::PreScore) {
+        let (point, timer) = (ExtensionPoint::PreScore, &cx.shared.timer);
+        for plugin in self.at(point) {
             let name = plugin.name();
-            let status = match state.fault(ExtensionPoint::PreScore, name) {
-                Some(fault) => fault.by(name),
-                None => {
-                    let turn = || plugin.pre_score(cx, state, nodes).by(name);
-                    cx.shared.timer.time(ExtensionPoint::PreScore, name, turn)
-                }
-            };
+            let fault = state.fault(point, name);
+            let turn = || plugin.pre_score(cx, state, nodes);
+            let status = run_plugin((point, name), fault, timer, turn).by(name);
             answers.push(PluginStatus::new(name, status.clone()));
             match status.code() {
                 Code::Success => {}
@@ -68,7 +65,7 @@ impl Framework {
         cx: &CycleContext<'_>,
         state: &CycleState,
         ids: &NodeList,
-        mut kept: KeptScores,
+        mut kept: CachedScores,
         mut raw: impl FnMut(&dyn Plugin) -> Result<Vec<i64>, Status>,
         record: &mut ScoreRecord,
     ) -> Status {

@@ -5,7 +5,7 @@ use crate::node::NodeId;
 use crate::plugin::BindContext;
 use crate::record::ScoreRecord;
 use crate::registry::Registry;
-use crate::runtime::scoring::KeptScores;
+use crate::runtime::scoring::CachedScores;
 use crate::runtime::{Framework, PreFilterOutcome};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
@@ -135,7 +135,7 @@ fn score(plugin: &Scripted) -> Status {
     };
     let mut record = ScoreRecord::default();
     let status =
-        framework.run_score(&cx, &state, &ids.into(), KeptScores::none(2), raw, &mut record);
+        framework.run_score(&cx, &state, &ids.into(), CachedScores::none(2), raw, &mut record);
     assert_eq!(record.totals.len(), if status.is_success() { 2 } else { 0 });
     status
 }

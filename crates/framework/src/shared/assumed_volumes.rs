@@ -14,6 +14,7 @@ use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim, Resource
 
 /// Why an object cannot be assumed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AssumeError {
     /// The object was deleted, or never existed.
     #[error("{resource} \"{key}\" not found")]

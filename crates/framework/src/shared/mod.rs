@@ -17,7 +17,7 @@ use kubestep_api::intern::Symbol;
 
 /// What plugins store between cycles.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Shared {
+pub struct PluginStore {
     /// Pods and pod groups whose preemption is in progress, by UID.
     pub preempting: BTreeMap<Symbol, Preempting>,
     /// Volumes and claims that are decided but not written yet.

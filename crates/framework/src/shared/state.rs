@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// State that a plugin keeps between cycles: any type of its own that can be cloned and compared.
 ///
-/// A session copies the whole scheduler to go back in time, and a copy must go on exactly as the
+/// A session copies the whole scheduler to go back in time, and a copy must continue exactly as the
 /// original would. So plugins keep nothing that changes in themselves: each registers a type, of
 /// which there is one value for the scheduler.
 pub trait PluginState: Any + Clone + Default + PartialEq + fmt::Debug + Send + Sync {}

@@ -14,7 +14,6 @@ use hashbrown::HashMap;
 
 use crate::node::{NodeId, NodeInfo};
 use crate::pod::NamespacedName;
-use crate::pod_groups::placement::Placement;
 pub use crate::snapshot::pod_index::Listed;
 use crate::snapshot::pod_index::PodIndex;
 use crate::snapshot::topology::{TopologyColumn, TopologyColumns};
@@ -42,6 +41,15 @@ pub struct Snapshot {
     topology: TopologyColumns,
     /// The only nodes to consider, while a pod group is tried on a placement.
     placement: Option<Arc<Vec<NodeId>>>,
+}
+
+/// A set of nodes that a pod group might run on.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Placement {
+    /// Its name, the value of the topology key; empty for all nodes.
+    pub name: Symbol,
+    /// Its nodes, in node order.
+    pub nodes: Vec<Symbol>,
 }
 
 /// A node of a placement is not in the snapshot.

@@ -132,7 +132,7 @@ impl PositionSet {
     /// The runs of members from `from` to before `to`, each as its first position and the one after
     /// its last; a run ends where a word does.
     pub fn runs(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-        words(from, to, move |at| self.word(at)).flat_map(|(first, mut left)| {
+        masked_words(from, to, move |at| self.word(at)).flat_map(|(first, mut left)| {
             std::iter::from_fn(move || {
                 let start = (left != 0).then(|| left.trailing_zeros())?;
                 let len = (left >> start).trailing_ones();
@@ -192,7 +192,7 @@ fn ones(word: u64) -> usize {
 
 /// The words with the positions from `from` to before `to`, without the bits of others, each with
 /// its first position.
-fn words(
+fn masked_words(
     from: usize,
     to: usize,
     word: impl Fn(usize) -> u64,
@@ -207,7 +207,7 @@ fn words(
 
 /// The positions from `from` to before `to` whose bits are set in words, in order.
 fn ones_of(from: usize, to: usize, word: impl Fn(usize) -> u64) -> impl Iterator<Item = usize> {
-    words(from, to, word).flat_map(|(first, mut left)| {
+    masked_words(from, to, word).flat_map(|(first, mut left)| {
         std::iter::from_fn(move || {
             let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
             left &= left - 1;

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_labels_number_the_domains_anew() {
+    fn changed_labels_number_the_domains_again() {
         let mut cluster = cluster();
         let before = cluster.snapshot.topology("zone".into());
         let same = cluster.snapshot.get(NodeId(1)).cloned();

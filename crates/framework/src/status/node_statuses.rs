@@ -18,7 +18,7 @@ use kubestep_api::intern::Symbol;
 #[derive(Clone, Debug)]
 pub struct NodeStatuses {
     /// By slot: 0 for the absent status, otherwise 1 + the index in `distinct`.
-    places: Arc<Vec<u16>>,
+    indexes: Arc<Vec<u16>>,
     distinct: Vec<Distinct>,
     /// Names that are not nodes of the snapshot, with the index of their status.
     unknown: Vec<(Symbol, u16)>,
@@ -36,20 +36,20 @@ struct Distinct {
 impl Default for NodeStatuses {
     fn default() -> NodeStatuses {
         let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
-        let (places, distinct, unknown) = Default::default();
-        NodeStatuses { places, distinct, unknown, explicit: 0, absent }
+        let (indexes, distinct, unknown) = Default::default();
+        NodeStatuses { indexes, distinct, unknown, explicit: 0, absent }
     }
 }
 
 impl NodeStatuses {
     /// Sets the status of a node.
     pub fn set(&mut self, node: NodeId, status: Status) {
-        let place = self.place_of(&status);
-        self.set_place(node, place);
+        let index = self.index_of(&status);
+        self.set_index(node, index);
     }
 
-    /// The index of a status among the distinct ones, for [`NodeStatuses::set_place`].
-    pub fn place_of(&mut self, status: &Status) -> u16 {
+    /// The index of a status among the distinct ones, for [`NodeStatuses::set_index`].
+    pub fn index_of(&mut self, status: &Status) -> u16 {
         let known = self.distinct.iter().position(|known| known.status == *status);
         let at = known.unwrap_or_else(|| {
             self.distinct.push(Distinct { status: status.clone(), nodes: 0 });
@@ -60,38 +60,38 @@ impl NodeStatuses {
     }
 
     /// Sets the status of a node by its index.
-    pub fn set_place(&mut self, node: NodeId, place: u16) {
-        let places = Arc::make_mut(&mut self.places);
-        if places.len() <= node.index() {
-            places.resize(node.index() + 1, 0);
+    pub fn set_index(&mut self, node: NodeId, index: u16) {
+        let indexes = Arc::make_mut(&mut self.indexes);
+        if indexes.len() <= node.index() {
+            indexes.resize(node.index() + 1, 0);
         }
-        let before = std::mem::replace(&mut places[node.index()], place);
-        self.recount(before, place);
+        let before = std::mem::replace(&mut indexes[node.index()], index);
+        self.recount(before, index);
     }
 
     /// Sets the status of a node that is only in an extender's answer: it counts like any other.
     pub fn set_unknown(&mut self, name: Symbol, status: &Status) {
-        let place = self.place_of(status);
+        let index = self.index_of(status);
         let known = self.unknown.iter_mut().find(|(unknown_node, _)| *unknown_node == name);
-        let before = known.map(|(_, known)| std::mem::replace(known, place));
+        let before = known.map(|(_, known)| std::mem::replace(known, index));
         if before.is_none() {
-            self.unknown.push((name, place));
+            self.unknown.push((name, index));
         }
-        self.recount(before.unwrap_or(0), place);
+        self.recount(before.unwrap_or(0), index);
     }
 
-    fn recount(&mut self, before: u16, place: u16) {
+    fn recount(&mut self, before: u16, index: u16) {
         match self.at_mut(before) {
             Some(distinct) => distinct.nodes -= 1,
             None => self.explicit += 1,
         }
-        if let Some(distinct) = self.at_mut(place) {
+        if let Some(distinct) = self.at_mut(index) {
             distinct.nodes += 1;
         }
     }
 
-    fn at_mut(&mut self, place: u16) -> Option<&mut Distinct> {
-        self.distinct.get_mut(usize::from(place).checked_sub(1)?)
+    fn at_mut(&mut self, index: u16) -> Option<&mut Distinct> {
+        self.distinct.get_mut(usize::from(index).checked_sub(1)?)
     }
 
     /// Sets the status of all nodes without an explicit one.
@@ -111,14 +111,14 @@ impl NodeStatuses {
 
     /// The status that a node has of its own.
     pub fn own(&self, node: NodeId) -> Option<&Status> {
-        let place = self.places.get(node.index()).copied().unwrap_or(0);
-        let distinct = usize::from(place).checked_sub(1).and_then(|at| self.distinct.get(at))?;
+        let index = self.indexes.get(node.index()).copied().unwrap_or(0);
+        let distinct = usize::from(index).checked_sub(1).and_then(|at| self.distinct.get(at))?;
         Some(&distinct.status)
     }
 
     /// About how many bytes it takes.
     pub fn size(&self) -> usize {
-        size_of_val(&self.places[..]) + size_of_val(&self.distinct[..])
+        size_of_val(&self.indexes[..]) + size_of_val(&self.distinct[..])
     }
 
     /// Number of explicit statuses.

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::{FakeHost, decoded, info};
 use crate::cycle_state::CycleState;
-use crate::events::{Action, EventObjects, Hint, HintResult, Registration};
+use crate::events::{Action, EventObjects, HintResult, QueueingHint, Registration};
 use crate::node::{ImageState, NodeId, NodeInfo};
 use crate::objects::Objects;
 use crate::plugin::{BindContext, CycleContext, Plugin, QueueContext};
 use crate::pod::PodInfo;
 use crate::pod::nominated::NominatedPods;
-use crate::shared::Shared;
+use crate::shared::PluginStore;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
@@ -33,7 +33,7 @@ pub struct Cluster {
     /// The pods that are nominated to nodes.
     pub nominated: NominatedPods,
     /// What plugins store between cycles.
-    pub shared: Shared,
+    pub shared: PluginStore,
     /// The current time; virtual in a simulation.
     pub now: Time,
 }
@@ -89,7 +89,7 @@ impl Cluster {
             nominated: &self.nominated,
             shared: &self.shared,
             now: self.now,
-            chance: 0,
+            random: 0,
         }
     }
 
@@ -195,8 +195,8 @@ impl Cluster {
         pod: &PodInfo,
         old: Option<Object>,
         new: Option<Object>,
-    ) -> Hint {
-        self.try_hint(&**plugin, pod, &EventObjects { old, new }).unwrap_or(Hint::Queue)
+    ) -> QueueingHint {
+        self.try_hint(&**plugin, pod, &EventObjects { old, new }).unwrap_or(QueueingHint::Queue)
     }
 
     /// The answer of the hint that `plugin` registered for such a change; if for none, that of its
@@ -219,9 +219,11 @@ impl Cluster {
         let mut registered = plugin.events().unwrap_or_default();
         registered.retain(of_kind);
         let exact = registered.iter().find(|one| one.event.action.overlaps(action));
-        let Some(registration) = exact.or(registered.first()) else { return Ok(Hint::Skip) };
+        let Some(registration) = exact.or(registered.first()) else {
+            return Ok(QueueingHint::Skip);
+        };
         let hint = registration.hint.as_ref();
-        hint.map_or(Ok(Hint::Queue), |hint| hint(&self.queue(), pod, objects))
+        hint.map_or(Ok(QueueingHint::Queue), |hint| hint(&self.queue(), pod, objects))
     }
 
     /// The node of that name.

@@ -49,7 +49,7 @@ pub struct FakeHost {
     /// Names of pods and objects for which every request fails with `refused`.
     pub refuse: Vec<Symbol>,
     /// Names of deleted pods: deleting one returns `false`.
-    pub gone: Vec<Symbol>,
+    pub deleted: Vec<Symbol>,
     /// The objects on the server; later entries override earlier ones.
     pub stored: Vec<Object>,
     /// Answers of extenders, consumed from the front; without one the call fails.
@@ -98,7 +98,7 @@ impl Host for FakeHost {
             self.answer(pod.name, Asked::Patch(pod, patch))?;
         }
         self.answer(pod.name, Asked::Delete(pod))?;
-        Poll::Ready(Ok(!self.gone.contains(&pod.name)))
+        Poll::Ready(Ok(!self.deleted.contains(&pod.name)))
     }
 
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object> {

@@ -84,10 +84,10 @@ impl PluginMetrics {
         match answer {
             Some(answer) => seen(code(answer)),
             None => {
-                if one.refused < calls {
+                if one.rejected < calls {
                     seen(Code::Success);
                 }
-                if one.refused > 0 {
+                if one.rejected > 0 {
                     seen(Code::Unschedulable);
                 }
             }
@@ -134,8 +134,8 @@ mod tests {
     use kubestep_framework::status::Status;
     use prometheus::Registry;
 
-    fn spent(point: ExtensionPoint, plugin: &str, nodes: u64, refused: u64) -> Spent {
-        Spent { point, plugin: plugin.into(), turns: 1, nanos: 8_000, nodes, refused }
+    fn spent(point: ExtensionPoint, plugin: &str, nodes: u64, rejected: u64) -> Spent {
+        Spent { point, plugin: plugin.into(), turns: 1, nanos: 8_000, nodes, rejected }
     }
 
     #[test]

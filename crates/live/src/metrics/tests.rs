@@ -160,7 +160,7 @@ fn everything(metrics: &mut Metrics) {
     let waited = CycleRecord { permit_wait: Some(Status::SUCCESS), ..record(Outcome::Scheduled) };
     let (profile, plugin) = ("p".into(), "NodeName".into());
     let point = ExtensionPoint::Filter;
-    let spent = Spent { point, plugin, turns: 1, nanos: 8, nodes: 1, refused: 0 };
+    let spent = Spent { point, plugin, turns: 1, nanos: 8, nodes: 1, rejected: 0 };
     let event = ClusterEvent::FORCE_ACTIVATE;
     let work = [
         Work::NodeHint { profile, hinted: false },

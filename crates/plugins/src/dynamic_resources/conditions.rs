@@ -126,7 +126,7 @@ pub fn wait(cx: &mut BindContext<'_>, state: &mut ClaimState, timeout: Duration)
     status
 }
 
-/// Why waiting cannot go on.
+/// Why waiting cannot continue.
 enum NotReady {
     TimedOut(String),
     Failed(String),

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Container, ContainerExtendedResourceRequest, ContainerRestartPolicy, DeviceAllocationMode,
@@ -88,7 +88,7 @@ fn in_memory_claim(pod: &Pod) -> ResourceClaim {
         namespace: pod.metadata.namespace,
         name: IN_MEMORY_NAME.into(),
         // Upstream generates it at random; it must only be unique.
-        uid: made_up_uid(&format!("{IN_MEMORY_NAME}/{}", pod.metadata.uid)),
+        uid: derived_uid(&format!("{IN_MEMORY_NAME}/{}", pod.metadata.uid)),
         generate_name: Symbol::new(&prefix),
         owner_references: vec![owner].into(),
         ..ObjectMeta::default()

@@ -54,8 +54,8 @@ pub(super) fn evaluate(
     binding_timeout: Duration,
 ) -> Result<Option<NodeAllocation>, (DeviceReason, Option<DeviceReason>)> {
     let Some(object) = &node.node else { return Ok(None) };
-    let said = |status| (DeviceReason::Said(status), None);
-    let extended = extended::claim_on(cx, state, node).map_err(said)?;
+    let with_status = |status| (DeviceReason::Status(status), None);
+    let extended = extended::claim_on(cx, state, node).map_err(with_status)?;
     if extended.is_none() && state.has_no_user_claims() {
         return Ok(None);
     }
@@ -63,7 +63,7 @@ pub(super) fn evaluate(
     let unavailable = (!unavailable.is_empty()).then_some(DeviceReason::Unavailable(unavailable));
     let counts_on_nodes = node_resources::is_on(cx.features);
     if counts_on_nodes {
-        node_resources::check_sharing(cx, state, node).map_err(said)?;
+        node_resources::check_sharing(cx, state, node).map_err(with_status)?;
     }
     let mut allocation = None;
     if let Some(allocator) = &state.allocator {
@@ -73,7 +73,8 @@ pub(super) fn evaluate(
             Err(reason) => return Err((reason, unavailable)),
         };
         if counts_on_nodes {
-            found.node_resources = node_resources::demand(cx, state, node, &found).map_err(said)?;
+            found.node_resources =
+                node_resources::demand(cx, state, node, &found).map_err(with_status)?;
         }
         allocation = Some(found);
     }

@@ -2,7 +2,7 @@
 
 use kubestep_api::ResourceClaim;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::events::{EventObjects, HintResult, QueueingHint};
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
 
@@ -14,8 +14,8 @@ pub(crate) fn after_claim_change(
     pod: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    let (old, Some(new)) = objects.resource_claims()? else { return Ok(Hint::Queue) };
-    Ok(Hint::queue_if(claim_helps(cx, pod, old, new)))
+    let (old, Some(new)) = objects.resource_claims()? else { return Ok(QueueingHint::Queue) };
+    Ok(QueueingHint::queue_if(claim_helps(cx, pod, old, new)))
 }
 
 /// A claim that was generated for the pod helps if it was the last one missing.
@@ -25,7 +25,7 @@ pub(crate) fn after_claim_generation(
     objects: &EventObjects,
 ) -> HintResult {
     let updated = objects.updated_pod(pod.uid())?;
-    Ok(Hint::queue_if(updated.is_some_and(|pod| resolve(pod, cx).is_ok())))
+    Ok(QueueingHint::queue_if(updated.is_some_and(|pod| resolve(pod, cx).is_ok())))
 }
 
 /// A slice helps; in 1.32, only a pod whose claims exist.
@@ -35,7 +35,7 @@ pub(crate) fn after_slice_change(
     _: &EventObjects,
 ) -> HintResult {
     let helps = cx.features.has(Switch::SlicesRequeueAll) || resolve(&pod.pod, cx).is_ok();
-    Ok(Hint::queue_if(helps))
+    Ok(QueueingHint::queue_if(helps))
 }
 
 fn claim_helps(

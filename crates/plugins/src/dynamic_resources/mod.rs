@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::dynamic_resources::structured::Shortage;
+use crate::dynamic_resources::structured::DeviceShortage;
 use crate::normalize::relative_to_highest;
 use crate::older_events;
 use crate::volumes;
@@ -21,8 +21,8 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
-    BindContext, CycleContext, Plugin, PostFilterAnswer, PostFilterContext, PreFilterAnswer,
-    QueueContext, ScoreBasis,
+    BindContext, CycleContext, Fragments, Plugin, PostFilterAnswer, PostFilterContext,
+    PreFilterAnswer, QueueContext, ScoreBasis,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -139,7 +139,7 @@ pub fn reasons(
 }
 
 /// What is missing on a node where `wanted` cannot be allocated.
-pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> Shortage {
+pub fn shortage(state: &CycleState, node: &Node, wanted: &Wanted) -> DeviceShortage {
     let allocator = state.read::<ClaimState>().and_then(|state| state.allocator.clone());
     allocator.map(|allocator| allocator.shortage(node, &wanted.claims)).unwrap_or_default()
 }
@@ -329,11 +329,7 @@ impl Plugin for DynamicResources {
     }
 
     /// As upstream, pods with resource claims are not signable.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         match pod.pod.spec.resource_claims.is_empty() {
             true => Ok(Vec::new()),
             false => Err("pods with dra resource claims are not signable".into()),

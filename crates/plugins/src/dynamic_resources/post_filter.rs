@@ -57,11 +57,11 @@ pub fn passes(cx: &CycleContext<'_>) -> bool {
 /// undefined.
 fn unavailable(cx: &PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -> BTreeSet<usize> {
     let found = state.found();
-    let refused = |name: Symbol| {
+    let is_rejected = |name: Symbol| {
         let node = cx.cycle.snapshot.by_name(name);
         node.is_some_and(|node| cx.statuses.get(node.id).plugin() == plugin)
     };
-    let nodes = found.unavailable.iter().filter(|(node, _)| refused(**node));
+    let nodes = found.unavailable.iter().filter(|(node, _)| is_rejected(**node));
     nodes.flat_map(|(_, claims)| claims.iter().copied()).collect()
 }
 

@@ -15,7 +15,7 @@ use kubestep_framework::status::Status;
 #[derive(Clone, PartialEq, Debug)]
 pub enum DeviceReason {
     /// Only a status: for problems of the claims themselves or of the node's own resources.
-    Said(Status),
+    Status(Status),
     /// These claims cannot be allocated together.
     NotAllocated(Wanted),
     /// The search for devices ended with an error.
@@ -59,7 +59,7 @@ impl DeviceReason {
     /// The status of the node with this reason.
     pub fn rejection(&self, node: Symbol, gates: &FeatureGates) -> Status {
         match self {
-            DeviceReason::Said(status) => status.clone(),
+            DeviceReason::Status(status) => status.clone(),
             DeviceReason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),
             DeviceReason::Failed(AllocationError::OnNode(text)) => Status::unresolvable(text),
             DeviceReason::Failed(AllocationError::TimedOut) => timed_out(node, gates),

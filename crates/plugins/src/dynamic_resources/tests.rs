@@ -10,7 +10,7 @@ use super::{DeviceReason, build};
 use kubestep_api::Object;
 use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::Hint;
+use kubestep_framework::events::QueueingHint;
 use kubestep_framework::plugin::PostFilterContext;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::shared::GroupCycle;
@@ -98,13 +98,13 @@ fn a_claim_that_was_freed_helps_any_pod() {
     let hint = |cluster: &Cluster, old, new| cluster.hint(&plugin, &pod, old, new);
     let freed = (Some(claim("other", true)), Some(claim("other", false)));
     // No claim event helps a pod whose claims do not resolve.
-    assert_eq!(hint(&cluster, freed.0.clone(), freed.1.clone()), Hint::Skip);
+    assert_eq!(hint(&cluster, freed.0.clone(), freed.1.clone()), QueueingHint::Skip);
     cluster.objects.insert(claim("mine", false));
-    assert_eq!(hint(&cluster, freed.0, freed.1), Hint::Queue);
-    assert_eq!(hint(&cluster, None, Some(claim("mine", false))), Hint::Queue);
-    assert_eq!(hint(&cluster, None, Some(claim("other", false))), Hint::Skip);
+    assert_eq!(hint(&cluster, freed.0, freed.1), QueueingHint::Queue);
+    assert_eq!(hint(&cluster, None, Some(claim("mine", false))), QueueingHint::Queue);
+    assert_eq!(hint(&cluster, None, Some(claim("other", false))), QueueingHint::Skip);
     let unchanged = Some(claim("mine", false));
-    assert_eq!(hint(&cluster, unchanged.clone(), unchanged), Hint::Skip);
+    assert_eq!(hint(&cluster, unchanged.clone(), unchanged), QueueingHint::Skip);
 }
 
 /// PreEnqueue's message for a pod with this reference and this status, and a claim `mine` with
@@ -249,18 +249,18 @@ fn only_what_concerns_the_pods_claims_or_frees_devices_helps() {
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
     let hint = |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, old, Some(new));
-    assert_eq!(hint(None, claim("mine", false)), Hint::Queue);
-    assert_eq!(hint(None, claim("other", false)), Hint::Skip);
-    assert_eq!(hint(Some(claim("mine", false)), claim("mine", true)), Hint::Queue);
-    assert_eq!(hint(Some(claim("other", false)), claim("other", true)), Hint::Skip);
-    assert_eq!(hint(Some(claim("other", true)), claim("other", false)), Hint::Queue);
+    assert_eq!(hint(None, claim("mine", false)), QueueingHint::Queue);
+    assert_eq!(hint(None, claim("other", false)), QueueingHint::Skip);
+    assert_eq!(hint(Some(claim("mine", false)), claim("mine", true)), QueueingHint::Queue);
+    assert_eq!(hint(Some(claim("other", false)), claim("other", true)), QueueingHint::Skip);
+    assert_eq!(hint(Some(claim("other", true)), claim("other", false)), QueueingHint::Queue);
     let mut marked = claim("mine", false);
     marked.metadata_mut().finalizers = vec!["foo".into()];
-    assert_eq!(hint(Some(claim("mine", false)), marked), Hint::Skip);
+    assert_eq!(hint(Some(claim("mine", false)), marked), QueueingHint::Skip);
     // An update of a pod helps only that pod.
     let other = kubestep_framework::testing::pod("p");
-    assert_eq!(hint(None, other.into()), Hint::Skip);
-    assert_eq!(hint(None, pod.pod.clone().into()), Hint::Queue);
+    assert_eq!(hint(None, other.into()), QueueingHint::Skip);
+    assert_eq!(hint(None, pod.pod.clone().into()), QueueingHint::Queue);
 }
 
 #[test]

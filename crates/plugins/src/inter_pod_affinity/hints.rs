@@ -6,12 +6,12 @@ use kubestep_api::{Labels, Node, Object, Pod};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 use kubestep_framework::error::PluginError;
-use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::events::{EventObjects, HintResult, QueueingHint};
 use kubestep_framework::plugin::QueueContext;
-use kubestep_framework::pod::{AffinityTerm, PodInfo, TermList};
+use kubestep_framework::pod::{AffinityTerm, AffinityTermList, PodInfo};
 
 use super::terms::all_match;
-use crate::placed::is_placed;
+use crate::is_placed;
 
 /// Another pod helps if it changes which of the pod's terms are met.
 pub(crate) fn after_pod_change(
@@ -25,7 +25,7 @@ pub(crate) fn after_pod_change(
         (Some(Object::Pod(old)), None) => pod_deleted(cx.features, pod, old),
         _ => Err("unexpected objects".into()),
     };
-    helps.map(Hint::queue_if)
+    helps.map(QueueingHint::queue_if)
 }
 
 /// A node helps if it belongs to another domain of a term than before.
@@ -37,7 +37,7 @@ pub(crate) fn after_node_change(
     let (old, Some(new)) = event.nodes()? else { return Err("unexpected objects".into()) };
     parsed(pod)?;
     let compares = |_: &&Node| cx.features.has(Switch::AffinityHintComparesTopology);
-    Ok(Hint::queue_if(match old.filter(compares) {
+    Ok(QueueingHint::queue_if(match old.filter(compares) {
         Some(old) => node_changed(pod, &old.metadata.labels, &new.metadata.labels),
         None => node_added(pod, new),
     }))
@@ -45,11 +45,11 @@ pub(crate) fn after_node_change(
 
 /// Fails if a required term cannot be parsed; preferred terms are not checked.
 fn parsed(pod: &PodInfo) -> Result<(), PluginError> {
-    list_parsed(pod, TermList::RequiredAffinity)?;
-    list_parsed(pod, TermList::RequiredAntiAffinity)
+    list_parsed(pod, AffinityTermList::RequiredAffinity)?;
+    list_parsed(pod, AffinityTermList::RequiredAntiAffinity)
 }
 
-fn list_parsed(pod: &PodInfo, list: TermList) -> Result<(), PluginError> {
+fn list_parsed(pod: &PodInfo, list: AffinityTermList) -> Result<(), PluginError> {
     pod.error_in(list).map_or(Ok(()), |error| Err(error.clone().into()))
 }
 
@@ -103,7 +103,7 @@ fn pod_deleted(
         return Ok(false);
     }
     let old = PodInfo::new(old.clone());
-    list_parsed(&old, TermList::RequiredAntiAffinity)?;
+    list_parsed(&old, AffinityTermList::RequiredAntiAffinity)?;
     Ok(all_match(&old.own_terms().required_anti_affinity, &pod.pod))
 }
 

@@ -15,7 +15,9 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{
+    CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
+};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -28,7 +30,7 @@ mod terms;
 
 use filter::AffinityRejections;
 pub use filter::{AffinityFilterState, AffinityReason, rejection};
-pub use score::Weights;
+pub use score::DomainWeights;
 pub use terms::selects;
 
 /// What configurations and the manual know of the plugin.
@@ -183,7 +185,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         node: &NodeInfo,
     ) -> Result<i64, Status> {
-        let weights = state.read::<score::Weights>().ok_or_else(score_state_missing)?;
+        let weights = state.read::<score::DomainWeights>().ok_or_else(score_state_missing)?;
         Ok(weights.score(node.id))
     }
 
@@ -193,7 +195,7 @@ impl Plugin for InterPodAffinity {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        Some(state.read::<score::Weights>()?.scores(nodes))
+        Some(state.read::<score::DomainWeights>()?.scores(nodes))
     }
 
     fn score_basis(&self) -> ScoreBasis {
@@ -207,7 +209,7 @@ impl Plugin for InterPodAffinity {
         _nodes: &[NodeId],
         scores: &mut [i64],
     ) -> Status {
-        if state.read::<score::Weights>().is_none() {
+        if state.read::<score::DomainWeights>().is_none() {
             return score_state_missing();
         }
         score::normalize(scores);
@@ -215,11 +217,7 @@ impl Plugin for InterPodAffinity {
     }
 
     /// Pods without affinity are signed by their labels, as terms of existing pods may match them.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         if pod.has_affinity() {
             return Err("pods with InterPodAffinity are not signable".into());
         }

@@ -20,11 +20,11 @@ use super::terms::{expand_weighted, selects};
 
 /// The weight of each topology domain.
 #[derive(Clone, Default, Debug)]
-pub struct Weights {
+pub struct DomainWeights {
     keys: Vec<KeyWeights>,
 }
 
-/// Weights for one topology key, by domain.
+/// DomainWeights for one topology key, by domain.
 #[derive(Clone, Debug)]
 struct KeyWeights {
     key: Symbol,
@@ -34,7 +34,7 @@ struct KeyWeights {
     used: bool,
 }
 
-impl Weights {
+impl DomainWeights {
     /// The sum of the weights of the node's domains.
     pub fn score(&self, node: NodeId) -> i64 {
         let of_key = |key: &KeyWeights| key.column.domain(node).map_or(0, |at| key.weights[at]);
@@ -90,7 +90,7 @@ struct Scoring<'a> {
     anti_affinity: Vec<WeightedTerm>,
     namespace_labels: Labels,
     hard_weight: i64,
-    weights: Weights,
+    weights: DomainWeights,
 }
 
 impl Scoring<'_> {
@@ -131,7 +131,7 @@ impl Scoring<'_> {
 pub fn prepare(
     cx: &CycleContext<'_>,
     args: &InterPodAffinityArgs,
-) -> Result<Option<Weights>, Status> {
+) -> Result<Option<DomainWeights>, Status> {
     let has_preferences =
         cx.pod.pod.spec.affinity.as_ref().is_some_and(|affinity| has_preferences(affinity));
     if args.ignore_preferred_terms_of_existing_pods && !has_preferences {
@@ -147,7 +147,7 @@ pub fn prepare(
         anti_affinity: expand_weighted(&terms.preferred_anti_affinity, cx.objects),
         namespace_labels: cx.objects.namespace_labels(cx.pod.pod.metadata.namespace),
         hard_weight: i64::from(args.hard_pod_affinity_weight),
-        weights: Weights::default(),
+        weights: DomainWeights::default(),
     };
     // Existing pods without affinity count only if the pod has preferences of its own.
     if has_preferences {

@@ -8,7 +8,7 @@ use super::{InterPodAffinityArgs, build};
 use kubestep_api::{Node, Object};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{EventObjects, Hint};
+use kubestep_framework::events::{EventObjects, QueueingHint};
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::status::Code;
 use kubestep_framework::testing::{Cluster, decoded, info_of, plugin};
@@ -224,18 +224,18 @@ fn hints_on_pods() {
         cluster.hint(&plugin, &web, old, new)
     };
     let other = |app: &str, node: &str| Some(pod_json("other", app, node, json!({})));
-    assert_eq!(hint(None, other("db", "n")), Hint::Queue);
-    assert_eq!(hint(None, other("db", "")), Hint::Skip);
-    assert_eq!(hint(None, other("x", "n")), Hint::Skip);
-    assert_eq!(hint(other("x", "n"), other("db", "n")), Hint::Queue);
-    assert_eq!(hint(other("db", "n"), other("x", "n")), Hint::Skip);
-    assert_eq!(hint(other("noisy", "n"), other("x", "n")), Hint::Queue);
-    assert_eq!(hint(other("noisy", "n"), None), Hint::Queue);
-    assert_eq!(hint(other("db", "n"), None), Hint::Skip);
+    assert_eq!(hint(None, other("db", "n")), QueueingHint::Queue);
+    assert_eq!(hint(None, other("db", "")), QueueingHint::Skip);
+    assert_eq!(hint(None, other("x", "n")), QueueingHint::Skip);
+    assert_eq!(hint(other("x", "n"), other("db", "n")), QueueingHint::Queue);
+    assert_eq!(hint(other("db", "n"), other("x", "n")), QueueingHint::Skip);
+    assert_eq!(hint(other("noisy", "n"), other("x", "n")), QueueingHint::Queue);
+    assert_eq!(hint(other("noisy", "n"), None), QueueingHint::Queue);
+    assert_eq!(hint(other("db", "n"), None), QueueingHint::Skip);
     let away = required("podAntiAffinity", json!([term("web", "zone")]));
-    assert_eq!(hint(Some(pod_json("other", "x", "n", away)), None), Hint::Queue);
+    assert_eq!(hint(Some(pod_json("other", "x", "n", away)), None), QueueingHint::Queue);
     let own = Some(pod_json("web", "web", "", json!({})));
-    assert_eq!(hint(own.clone(), own), Hint::Queue);
+    assert_eq!(hint(own.clone(), own), QueueingHint::Queue);
 }
 
 /// isSchedulableAfterPodChange parses the required terms only.
@@ -250,7 +250,7 @@ fn a_preferred_term_that_cannot_be_parsed_does_not_disturb_hints() {
         let objects = EventObjects { old, new };
         cluster.try_hint(&*plugin, &waiting, &objects)
     };
-    assert_eq!(hint(preferred("podAffinity", 1, bad.clone())), Ok(Hint::Skip));
+    assert_eq!(hint(preferred("podAffinity", 1, bad.clone())), Ok(QueueingHint::Skip));
     assert!(hint(required("podAffinity", json!([bad]))).is_err());
 }
 
@@ -273,11 +273,11 @@ fn hints_on_nodes() {
     let far = |old: &Option<Object>, new: &Option<Object>| {
         cluster.hint(&plugin, &far, old.clone(), new.clone())
     };
-    assert_eq!([near(&None, &a), near(&None, &none)], [Hint::Queue, Hint::Skip]);
-    assert_eq!([near(&none, &a), near(&a, &none)], [Hint::Queue, Hint::Skip]);
-    assert_eq!([near(&a, &b), near(&a, &a)], [Hint::Queue, Hint::Skip]);
-    assert_eq!([far(&None, &none), far(&none, &a)], [Hint::Queue, Hint::Skip]);
-    assert_eq!([far(&a, &none), far(&a, &b)], [Hint::Queue, Hint::Queue]);
+    assert_eq!([near(&None, &a), near(&None, &none)], [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!([near(&none, &a), near(&a, &none)], [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!([near(&a, &b), near(&a, &a)], [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!([far(&None, &none), far(&none, &a)], [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!([far(&a, &none), far(&a, &b)], [QueueingHint::Queue, QueueingHint::Queue]);
 }
 
 #[test]

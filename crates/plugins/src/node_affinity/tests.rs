@@ -276,17 +276,17 @@ fn a_node_counts_when_it_comes_to_match() {
         Cluster::default().hint(plugin, &pod, old.map(node), Some(node(new)))
     };
     let plain = affinity();
-    assert_eq!(hint(&plain, None, ""), Hint::Skip);
-    assert_eq!(hint(&plain, None, "foo=bar"), Hint::Queue);
-    assert_eq!(hint(&plain, Some(""), "k=v"), Hint::Skip);
-    assert_eq!(hint(&plain, Some("foo=bar"), "k=v"), Hint::Skip);
-    assert_eq!(hint(&plain, Some(""), "foo=bar"), Hint::Queue);
-    assert_eq!(hint(&plain, Some("foo=bar"), "foo=bar k=v"), Hint::Skip);
+    assert_eq!(hint(&plain, None, ""), QueueingHint::Skip);
+    assert_eq!(hint(&plain, None, "foo=bar"), QueueingHint::Queue);
+    assert_eq!(hint(&plain, Some(""), "k=v"), QueueingHint::Skip);
+    assert_eq!(hint(&plain, Some("foo=bar"), "k=v"), QueueingHint::Skip);
+    assert_eq!(hint(&plain, Some(""), "foo=bar"), QueueingHint::Queue);
+    assert_eq!(hint(&plain, Some("foo=bar"), "foo=bar k=v"), QueueingHint::Skip);
     let enforcing = plugin(build, &args(required(&[&["zone In a"]])));
-    assert_eq!(hint(&enforcing, None, "foo=bar"), Hint::Skip);
-    assert_eq!(hint(&enforcing, None, "foo=bar zone=a"), Hint::Queue);
+    assert_eq!(hint(&enforcing, None, "foo=bar"), QueueingHint::Skip);
+    assert_eq!(hint(&enforcing, None, "foo=bar zone=a"), QueueingHint::Queue);
     // The hint compares only the pod's own affinity, whatever the enforced one matches.
-    assert_eq!(hint(&enforcing, Some("foo=bar"), "foo=bar zone=a"), Hint::Skip);
+    assert_eq!(hint(&enforcing, Some("foo=bar"), "foo=bar zone=a"), QueueingHint::Skip);
 }
 
 #[test]

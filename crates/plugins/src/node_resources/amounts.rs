@@ -3,7 +3,7 @@
 
 use smallvec::SmallVec;
 
-use super::args::ResourceSpec;
+use super::ResourceSpec;
 use super::devices::{DeviceTotals, is_device_resource};
 use crate::keys;
 use kubestep_api::Pod;
@@ -13,7 +13,7 @@ use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, GroupContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::{RequestOptions, default_requests, pod_requests};
-use kubestep_framework::pod_groups::placement::Proposal;
+use kubestep_framework::pod_groups::Proposal;
 use kubestep_framework::resource::is_scalar_name;
 
 /// A resource of `scoringStrategy.resources`.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::amounts::{Amounts, RequestBasis, ResourceScorer, ScoreInput};
-use super::args::{ResourceSpec, complete, default_resources};
 use super::sign_requests;
+use super::{ResourceSpec, complete, default_resources};
 use kubestep_api::intern::Symbol;
 use kubestep_config::validation::Findings;
 use kubestep_config::versions::Switch;
@@ -19,7 +19,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, QueueContext, ScoreBasis};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::scores::MAX_NODE_SCORE;
@@ -187,11 +187,7 @@ impl Plugin for BalancedAllocation {
         }
     }
 
-    fn sign(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         sign_requests(cx, pod)
     }
 }

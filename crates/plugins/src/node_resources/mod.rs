@@ -1,5 +1,5 @@
-//! NodeResourcesFit and NodeResourcesBalancedAllocation, and what they share: the incoming pod's
-//! requests, and the amounts that scores are computed from.
+//! NodeResourcesFit and NodeResourcesBalancedAllocation, and what they share: the resources in their
+//! arguments, the incoming pod's requests, and the amounts that scores are computed from.
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/noderesources`.
 
@@ -7,19 +7,42 @@ pub mod balanced_allocation;
 pub mod fit;
 
 mod amounts;
-mod args;
 mod devices;
 pub mod strategy;
 
-pub use args::ResourceSpec;
-
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
-use kubestep_config::{Feature, FeatureGates};
-use kubestep_framework::plugin::QueueContext;
+use kubestep_config::{Feature, FeatureGates, argument_object};
+use kubestep_framework::plugin::{Fragments, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 use kubestep_framework::resource::Resource;
+
+argument_object! {
+    /// A resource and its weight.
+    #[derive(Copy, Eq)]
+    pub struct ResourceSpec {
+        /// The resource, by name.
+        name: Symbol, put "name";
+        /// 1 to 100; 1 if unset.
+        weight: i64, put_some "weight";
+    }
+}
+
+/// CPU and memory, weight 1 each.
+fn default_resources() -> Vec<ResourceSpec> {
+    ["cpu", "memory"].map(|name| ResourceSpec { name: Symbol::new(name), weight: 1 }).to_vec()
+}
+
+/// CPU and memory where no resource is given; a weight of 0 becomes 1.
+fn complete(resources: &mut Vec<ResourceSpec>) {
+    if resources.is_empty() {
+        *resources = default_resources();
+    }
+    for resource in resources.iter_mut().filter(|resource| resource.weight == 0) {
+        resource.weight = 1;
+    }
+}
 
 /// The requests of an incoming pod: from its spec alone, without defaults. Negative amounts count
 /// as 0.
@@ -46,10 +69,7 @@ fn is_served_by_devices(cx: &QueueContext<'_>, resource: Symbol) -> bool {
 }
 
 /// Both plugins sign a pod by its requests.
-fn sign_requests(
-    cx: &QueueContext<'_>,
-    pod: &PodInfo,
-) -> Result<Vec<(&'static str, String)>, Symbol> {
+fn sign_requests(cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
     let by_use = cx.features.has(Switch::SignaturesWithExtendedResources);
     if !by_use && cx.features.enabled(Feature::DRAExtendedResource) {
         return Err("signature disabled when dra extended resources enabled".into());

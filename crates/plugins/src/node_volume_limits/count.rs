@@ -113,8 +113,8 @@ impl Attachable {
                 Err(_) => continue,
             };
             if named.ephemeral {
-                let refused = |error: PluginError| LookupError::Other(error.to_string());
-                volumes::check_owner(pod, claim).map_err(refused)?;
+                let other = |error: PluginError| LookupError::Other(error.to_string());
+                volumes::check_owner(pod, claim).map_err(other)?;
             }
             self.0.extend(of_claim(objects, claim, migrated));
         }

@@ -7,12 +7,12 @@ use kubestep_api::{CsiNode, Pod, VolumeAttachment};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 use kubestep_framework::error::PluginError;
-use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::events::{EventObjects, HintResult, QueueingHint};
 use kubestep_framework::plugin::QueueContext;
 use kubestep_framework::pod::PodInfo;
 
 use super::count::may_attach;
-use crate::placed::is_placed;
+use crate::is_placed;
 
 /// A CSINode helps if it has a higher limit than before.
 pub(crate) fn after_limit_change(
@@ -20,8 +20,8 @@ pub(crate) fn after_limit_change(
     _: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    let (Some(old), Some(new)) = objects.csi_nodes()? else { return Ok(Hint::Queue) };
-    Ok(Hint::queue_if(limit_rose(old, new)))
+    let (Some(old), Some(new)) = objects.csi_nodes()? else { return Ok(QueueingHint::Queue) };
+    Ok(QueueingHint::queue_if(limit_rose(old, new)))
 }
 
 /// A new claim helps if the pod uses it.
@@ -30,7 +30,7 @@ pub(crate) fn after_claim_creation(
     pod: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    Ok(Hint::queue_if(volumes::uses_new_claim(&pod.pod, objects)?))
+    Ok(QueueingHint::queue_if(volumes::uses_new_claim(&pod.pod, objects)?))
 }
 
 /// A deleted pod helps if it had volumes that count.
@@ -39,8 +39,8 @@ pub(crate) fn after_pod_deletion(
     _: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
-    Ok(Hint::queue_if(had_volumes(cx.features, deleted)))
+    let (Some(deleted), _) = objects.pods()? else { return Ok(QueueingHint::Queue) };
+    Ok(QueueingHint::queue_if(had_volumes(cx.features, deleted)))
 }
 
 /// A volume that was detached helps if the pod may need room for one of its driver.
@@ -49,8 +49,10 @@ pub(crate) fn after_detachment(
     pod: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    let (Some(attachment), _) = objects.volume_attachments()? else { return Ok(Hint::Queue) };
-    Ok(Hint::queue_if(attachment_helps(&pod.pod, attachment)?))
+    let (Some(attachment), _) = objects.volume_attachments()? else {
+        return Ok(QueueingHint::Queue);
+    };
+    Ok(QueueingHint::queue_if(attachment_helps(&pod.pod, attachment)?))
 }
 
 /// Whether the limit of some driver is higher now; a missing limit counts as 0.

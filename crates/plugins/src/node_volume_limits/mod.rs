@@ -18,7 +18,7 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -215,11 +215,7 @@ impl Plugin for NodeVolumeLimits {
         }
     }
 
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         Ok(volumes::sign(&pod.pod))
     }
 }

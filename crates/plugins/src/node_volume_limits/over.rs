@@ -31,19 +31,19 @@ pub struct OverLimit {
 }
 
 /// The limits of a node.
-struct Limits<'a> {
+struct VolumeLimits<'a> {
     csi_node: Option<&'a CsiNode>,
     /// Up to 1.31: what the node itself has to allocate.
     allocatable: &'a [(Symbol, i64)],
 }
 
-impl<'a> Limits<'a> {
-    fn of(cx: &CycleContext<'a>, node: &'a NodeInfo) -> Limits<'a> {
+impl<'a> VolumeLimits<'a> {
+    fn of(cx: &CycleContext<'a>, node: &'a NodeInfo) -> VolumeLimits<'a> {
         let allocatable: &[(Symbol, i64)] = match cx.features.has(Switch::OnlyCsiNodesLimit) {
             true => &[],
             false => node.allocatable.scalars.as_slice(),
         };
-        Limits { csi_node: csi_node(cx, node), allocatable }
+        VolumeLimits { csi_node: csi_node(cx, node), allocatable }
     }
 
     /// Whether there is none, of whatever volumes.
@@ -89,7 +89,7 @@ pub(super) fn over_limit(
     node: &NodeInfo,
     mut new: Attachable,
 ) -> Result<Vec<OverLimit>, Status> {
-    let limits = Limits::of(cx, node);
+    let limits = VolumeLimits::of(cx, node);
     // Pods on the node are checked, and may cause errors, if there is any limit.
     if new.is_empty() || limits.are_none() {
         return Ok(Vec::new());

@@ -11,7 +11,7 @@ use kubestep_api::{
 };
 use kubestep_config::versions::{Switch, VersionChange};
 use kubestep_config::{Feature, FeatureGates, KubeVersion, ProfileArgs};
-use kubestep_framework::events::Hint;
+use kubestep_framework::events::QueueingHint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -222,17 +222,17 @@ fn hints() {
         let [old, next] = [old, next].map(|drivers| Some(Object::from(csi_node(drivers))));
         hint(old, next)
     };
-    assert_eq!(nodes(limited(DRIVER, 1), limited(DRIVER, 2)), Hint::Queue);
-    assert_eq!(nodes(limited(DRIVER, 2), limited(DRIVER, 1)), Hint::Skip);
-    assert_eq!(nodes(json!([]), limited(DRIVER, 1)), Hint::Queue);
+    assert_eq!(nodes(limited(DRIVER, 1), limited(DRIVER, 2)), QueueingHint::Queue);
+    assert_eq!(nodes(limited(DRIVER, 2), limited(DRIVER, 1)), QueueingHint::Skip);
+    assert_eq!(nodes(json!([]), limited(DRIVER, 1)), QueueingHint::Queue);
     let deleted = |node: &str, claims: &[&str]| {
         let old = Object::Pod(info_of(pod_json("gone", node, claims)).pod.clone());
         hint(Some(old), None)
     };
-    assert_eq!(deleted("n", &["x"]), Hint::Queue);
-    assert_eq!([deleted("", &["x"]), deleted("n", &[])], [Hint::Skip, Hint::Skip]);
+    assert_eq!(deleted("n", &["x"]), QueueingHint::Queue);
+    assert_eq!([deleted("", &["x"]), deleted("n", &[])], [QueueingHint::Skip, QueueingHint::Skip]);
     let claims = |name| hint(None, Some(claim(name, json!({}))));
-    assert_eq!([claims("new"), claims("x")], [Hint::Queue, Hint::Skip]);
+    assert_eq!([claims("new"), claims("x")], [QueueingHint::Queue, QueueingHint::Skip]);
     let attachment = Object::from(VolumeAttachment::default());
-    assert_eq!(hint(Some(attachment), None), Hint::Queue);
+    assert_eq!(hint(Some(attachment), None), QueueingHint::Queue);
 }

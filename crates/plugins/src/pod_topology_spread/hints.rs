@@ -3,11 +3,11 @@
 use kubestep_api::{Node, Pod};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::events::{EventObjects, HintResult, QueueingHint};
 use kubestep_framework::plugin::QueueContext;
 
 use super::constraint::{Constraints, Defaults};
-use crate::placed::is_placed;
+use crate::is_placed;
 
 /// Another pod of the namespace helps if a constraint counts it, or no longer does.
 pub(crate) fn after_pod_change(
@@ -19,10 +19,10 @@ pub(crate) fn after_pod_change(
     let (old, new) = objects.pods()?;
     let is_involved = |other: &Pod| is_involved(cx.features, other, pod);
     if ![old, new].into_iter().flatten().all(is_involved) {
-        return Ok(Hint::Skip);
+        return Ok(QueueingHint::Skip);
     }
     let constraints = Constraints::hard(pod, cx.objects, defaults)?;
-    Ok(Hint::queue_if(pod_helps(pod, old, new, &constraints)))
+    Ok(QueueingHint::queue_if(pod_helps(pod, old, new, &constraints)))
 }
 
 /// A node helps if it belongs to another domain than before.
@@ -36,7 +36,7 @@ pub(crate) fn after_node_change(
     let constraints = Constraints::hard(pod, cx.objects, defaults)?;
     // Up to 1.31, an update counts as a new node.
     let old = old.filter(|_| new.is_none() || cx.features.has(Switch::SpreadHintComparesNode));
-    Ok(Hint::queue_if(node_helps(old, new, &constraints)))
+    Ok(QueueingHint::queue_if(node_helps(old, new, &constraints)))
 }
 
 /// Whether `other` is the pod itself (since 1.32), or a pod in its namespace with a node or

@@ -13,7 +13,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
@@ -212,11 +212,7 @@ impl Plugin for PodTopologySpread {
     }
 
     /// As upstream, pods with own or default constraints are not signable.
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         if !pod.pod.spec.topology_spread_constraints.is_empty() {
             return Err("pods with topology constraints are not signable".into());
         }

@@ -51,7 +51,7 @@ pub struct SoftPart {
 }
 
 /// Two sets of nodes, by slot.
-struct Nodes {
+struct NodeSets {
     /// Nodes whose pods are counted.
     counted: FixedBitSet,
     /// Nodes that are scored.
@@ -74,7 +74,7 @@ impl ScoreState {
         if !constraints.require_all_keys {
             cx.snapshot.order().iter().for_each(|id| counted.insert(id.index()));
         }
-        let nodes = Nodes { counted, scored };
+        let nodes = NodeSets { counted, scored };
         let soft = |constraint| Soft::new(cx, constraints, constraint, &nodes);
         let mut soft: Vec<Soft> = constraints.list.iter().map(soft).collect();
         if !cx.features.has(Switch::SpreadCountsByConstraint) {
@@ -179,7 +179,7 @@ impl Soft {
         cx: &CycleContext<'_>,
         constraints: &Constraints,
         constraint: &SpreadConstraint,
-        nodes: &Nodes,
+        nodes: &NodeSets,
     ) -> Soft {
         let column = cx.snapshot.topology(constraint.key);
         let per_host = constraint.key == "kubernetes.io/hostname";

@@ -8,7 +8,7 @@ use super::{DefaultConstraint, PodTopologySpreadArgs, build};
 use kubestep_api::{Node, Object};
 use kubestep_config::{FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::Hint;
+use kubestep_framework::events::QueueingHint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -136,9 +136,9 @@ fn policies_say_which_nodes_count() {
 fn terminating_pods_and_other_namespaces_do_not_count() {
     let mut leaving = placed("p1", "a1");
     leaving["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let mut elsewhere = placed("p2", "a1");
-    elsewhere["metadata"]["namespace"] = json!("other");
-    let cluster = Cluster::of(nodes(), vec![leaving, elsewhere]);
+    let mut in_other_namespace = placed("p2", "a1");
+    in_other_namespace["metadata"]["namespace"] = json!("other");
+    let cluster = Cluster::of(nodes(), vec![leaving, in_other_namespace]);
     let pod = web(json!([hard(ZONE, 1)]));
     assert_eq!(cluster.rejections(&default_plugin(), &pod), ["", "", ""]);
 }
@@ -280,15 +280,15 @@ fn hints_on_pods() {
         json["metadata"]["labels"]["app"] = json!(app);
         Some(json)
     };
-    assert_eq!(hint(None, labelled("web", "n")), Hint::Queue);
-    assert_eq!(hint(None, labelled("web", "")), Hint::Skip);
-    assert_eq!(hint(labelled("db", "n"), None), Hint::Skip);
-    assert_eq!(hint(labelled("web", "n"), None), Hint::Queue);
-    assert_eq!(hint(labelled("web", "n"), labelled("db", "n")), Hint::Queue);
-    assert_eq!(hint(labelled("web", "n"), labelled("web", "n")), Hint::Skip);
-    let mut elsewhere = labelled("web", "n");
-    elsewhere.as_mut().unwrap()["metadata"]["namespace"] = json!("other");
-    assert_eq!(hint(None, elsewhere), Hint::Skip);
+    assert_eq!(hint(None, labelled("web", "n")), QueueingHint::Queue);
+    assert_eq!(hint(None, labelled("web", "")), QueueingHint::Skip);
+    assert_eq!(hint(labelled("db", "n"), None), QueueingHint::Skip);
+    assert_eq!(hint(labelled("web", "n"), None), QueueingHint::Queue);
+    assert_eq!(hint(labelled("web", "n"), labelled("db", "n")), QueueingHint::Queue);
+    assert_eq!(hint(labelled("web", "n"), labelled("web", "n")), QueueingHint::Skip);
+    let mut in_other_namespace = labelled("web", "n");
+    in_other_namespace.as_mut().unwrap()["metadata"]["namespace"] = json!("other");
+    assert_eq!(hint(None, in_other_namespace), QueueingHint::Skip);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_new_toleration_helps_only_where_taints_are_honored() {
         let new = Some(Object::Pod(Arc::new(new)));
         cluster.hint(&plugin, &old, Some(Object::Pod(old.pod.clone())), new)
     };
-    assert_eq!([hint("Honor"), hint("Ignore")], [Hint::Queue, Hint::Skip]);
+    assert_eq!([hint("Honor"), hint("Ignore")], [QueueingHint::Queue, QueueingHint::Skip]);
 }
 
 #[test]
@@ -313,13 +313,13 @@ fn up_to_1_31_hints_look_at_the_topology_alone() {
     let new = web(json!([hard(ZONE, 1)]));
     let node: Node = decoded(json!({"metadata": {"name": "n", "labels": {ZONE: "a"}}}));
     let same = Some(Object::Node(Arc::new(node)));
-    assert_eq!(cluster.hint(&plugin, &new, same.clone(), same), Hint::Queue);
+    assert_eq!(cluster.hint(&plugin, &new, same.clone(), same), QueueingHint::Queue);
     let mut relabelled = (*new.pod).clone();
     relabelled.metadata.labels = decoded(json!({"app": "db"}));
     let objects = [new.pod.clone(), Arc::new(relabelled)].map(|pod| Some(Object::Pod(pod)));
     let [old, relabelled] = objects;
-    assert_eq!(cluster.hint(&plugin, &new, old.clone(), relabelled.clone()), Hint::Skip);
-    assert_eq!(Cluster::default().hint(&plugin, &new, old, relabelled), Hint::Queue);
+    assert_eq!(cluster.hint(&plugin, &new, old.clone(), relabelled.clone()), QueueingHint::Skip);
+    assert_eq!(Cluster::default().hint(&plugin, &new, old, relabelled), QueueingHint::Queue);
 }
 
 #[test]
@@ -338,9 +338,9 @@ fn hints_on_nodes() {
     let (bare, a) = (node(json!({}), json!([])), node(json!({ZONE: "a"}), json!([])));
     let b = node(json!({ZONE: "b"}), json!([]));
     let tainted = node(json!({ZONE: "a"}), json!([{"key": "k", "effect": "NoSchedule"}]));
-    assert_eq!([hint(&None, &a), hint(&None, &bare)], [Hint::Queue, Hint::Skip]);
-    assert_eq!([hint(&a, &None), hint(&bare, &None)], [Hint::Queue, Hint::Skip]);
-    assert_eq!([hint(&a, &b), hint(&a, &bare)], [Hint::Queue, Hint::Queue]);
-    assert_eq!([hint(&a, &a), hint(&a, &tainted)], [Hint::Skip, Hint::Queue]);
-    assert_eq!(hint(&bare, &bare), Hint::Skip);
+    assert_eq!([hint(&None, &a), hint(&None, &bare)], [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!([hint(&a, &None), hint(&bare, &None)], [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!([hint(&a, &b), hint(&a, &bare)], [QueueingHint::Queue, QueueingHint::Queue]);
+    assert_eq!([hint(&a, &a), hint(&a, &tainted)], [QueueingHint::Skip, QueueingHint::Queue]);
+    assert_eq!(hint(&bare, &bare), QueueingHint::Skip);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use kubestep_api::{Node, Object, Pod, ResourceSlice};
 use kubestep_config::versions::{Switch, VersionChange};
-use kubestep_framework::events::{Action, EventResource, Hint, Registration};
+use kubestep_framework::events::{Action, EventResource, QueueingHint, Registration};
 use kubestep_framework::testing::{Cluster, decoded, info_of};
 
 /// The default gates, and the same without the switch.
@@ -21,7 +21,7 @@ fn hints(
     waiting: &Value,
     old: Option<Object>,
     new: Option<Object>,
-) -> (Switch, [Hint; 2]) {
+) -> (Switch, [QueueingHint; 2]) {
     let hint = |features| {
         let cluster = Cluster { features, ..Cluster::default() };
         let plugin = built(switch.part().name(), &features);
@@ -74,7 +74,7 @@ fn a_nominated_pod_counts_as_placed() {
         let nominated = Some(pod(nominated));
         let (old, new) = if is_deletion { (nominated, None) } else { (None, nominated) };
         let found = hints(switch, &pod_json("p", "web", &spec), old, new);
-        assert_eq!(found, (switch, [Hint::Queue, Hint::Skip]));
+        assert_eq!(found, (switch, [QueueingHint::Queue, QueueingHint::Skip]));
     }
 }
 
@@ -93,7 +93,7 @@ fn an_update_of_a_node_is_compared_with_the_node_before() {
         (Switch::UncordonRequeues, json!({})),
     ] {
         let found = hints(switch, &pod_json("p", "web", &spec), node.clone(), node.clone());
-        assert_eq!(found, (switch, [Hint::Skip, Hint::Queue]));
+        assert_eq!(found, (switch, [QueueingHint::Skip, QueueingHint::Queue]));
     }
 }
 
@@ -106,7 +106,7 @@ fn a_change_of_the_pod_itself_requeues_it() {
     ] {
         let (old, new) = (own("db", &spec), own("web", &spec));
         let found = hints(switch, &pod_json("p", "web", &spec), old, new);
-        assert_eq!(found, (switch, [Hint::Queue, Hint::Skip]));
+        assert_eq!(found, (switch, [QueueingHint::Queue, QueueingHint::Skip]));
     }
     // Up to 1.31, only if it reduces what it still requests.
     let switch = Switch::FitHintComparesRequests;
@@ -116,8 +116,8 @@ fn a_change_of_the_pod_itself_requeues_it() {
         hints(switch, &pod_json("p", "web", &smaller), old, new).1
     };
     let of_memory = scaled_down(json!({"cpu": "1", "memory": "1Gi"}));
-    assert_eq!(of_memory, [Hint::Queue, Hint::Skip]);
-    assert_eq!(scaled_down(json!({"cpu": "2"})), [Hint::Queue, Hint::Queue]);
+    assert_eq!(of_memory, [QueueingHint::Queue, QueueingHint::Skip]);
+    assert_eq!(scaled_down(json!({"cpu": "2"})), [QueueingHint::Queue, QueueingHint::Queue]);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_anti_affinity_of_a_deleted_pod_counts() {
     let mut deleted = pod_json("other", "db", &affinity("podAntiAffinity"));
     deleted["spec"]["nodeName"] = "n".into();
     let found = hints(switch, &pod_json("p", "web", &json!({})), Some(pod(deleted)), None);
-    assert_eq!(found.1, [Hint::Queue, Hint::Skip]);
+    assert_eq!(found.1, [QueueingHint::Queue, QueueingHint::Skip]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_slice_requeues_pods_whose_claims_do_not_exist() {
     let claims = json!({"resourceClaims": [{"name": "c", "resourceClaimName": "missing"}]});
     let slice = Some(Object::from(ResourceSlice::default()));
     let found = hints(Switch::SlicesRequeueAll, &pod_json("p", "web", &claims), None, slice);
-    assert_eq!(found.1, [Hint::Queue, Hint::Skip]);
+    assert_eq!(found.1, [QueueingHint::Queue, QueueingHint::Skip]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub fn find(
     walk: &mut ClaimWalk<'_>,
 ) -> Result<PodVolumes, PluginError> {
     check_bound(claims, node, objects, walk)?;
-    walk.go_on();
+    walk.start_unbound_claims();
     find_delayed(claims, node, objects, walk)
 }
 
@@ -110,7 +110,7 @@ fn find_delayed(
             }
         }
     }
-    to_provision.extend(bind_existing(claims, to_match, node, &mut volumes, walk.is_heard())?);
+    to_provision.extend(bind_existing(claims, to_match, node, &mut volumes, walk.collects())?);
     for (claim, passed_over) in to_provision {
         match provision(claim, node, objects)? {
             Ok(provision) => volumes.provisions.push(provision),
@@ -125,13 +125,13 @@ fn find_delayed(
 }
 
 /// Binds each claim to its best existing volume, the smallest claim first. Returns the claims
-/// without a match; if `heard`, with the volumes that did not match them.
+/// without a match; if `collects`, with the volumes that did not match them.
 fn bind_existing<'a>(
     claims: &Claims,
     mut to_match: Vec<&'a Arc<PersistentVolumeClaim>>,
     node: &Node,
     volumes: &mut PodVolumes,
-    heard: bool,
+    collects: bool,
 ) -> Result<Vec<Unmatched<'a>>, PluginError> {
     go_sort::sort(&mut to_match, |a, b| {
         let size = |claim: &PersistentVolumeClaim| requested(claim).cloned().unwrap_or_default();
@@ -143,7 +143,7 @@ fn bind_existing<'a>(
         let of_class = of_class.map_or(&[][..], |candidates| candidates);
         let mut passed_over = Vec::new();
         let note = |volume: Symbol, why: Unfit| {
-            if heard {
+            if collects {
                 passed_over.push((volume, why));
             }
         };

@@ -24,7 +24,7 @@ use kubestep_framework::events::{Action, EventResource, OlderEvents, Registratio
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
-    BindContext, CycleContext, Plugin, PreFilterAnswer, QueueContext,
+    BindContext, CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext,
 };
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
@@ -120,7 +120,7 @@ pub fn rejections(cx: &CycleContext<'_>, state: &CycleState, node: &Node) -> Vec
     if let Some(claims) = state.and_then(|state| state.claims.as_ref()) {
         // An error before the claim at which Filter stops is Filter's status; after it, it is none.
         let _found =
-            find::find(claims, node, cx.objects, &mut ClaimWalk::heard_by(&mut rejections));
+            find::find(claims, node, cx.objects, &mut ClaimWalk::collecting(&mut rejections));
     }
     rejections
 }
@@ -296,11 +296,7 @@ impl Plugin for VolumeBinding {
         }
     }
 
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         Ok(volumes::sign(&pod.pod))
     }
 }

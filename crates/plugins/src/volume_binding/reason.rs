@@ -122,18 +122,18 @@ pub struct ClaimWalk<'a> {
     sentences: Sentences,
     /// Whether the walk is past the claim at which Filter stops.
     settled: bool,
-    listener: Option<&'a mut Vec<ClaimRejection>>,
+    rejections: Option<&'a mut Vec<ClaimRejection>>,
 }
 
 impl<'a> ClaimWalk<'a> {
     /// A walk that continues after the first claim that fails, and reports every failure.
-    pub(crate) fn heard_by(listener: &'a mut Vec<ClaimRejection>) -> ClaimWalk<'a> {
-        ClaimWalk { listener: Some(listener), ..ClaimWalk::default() }
+    pub(crate) fn collecting(rejections: &'a mut Vec<ClaimRejection>) -> ClaimWalk<'a> {
+        ClaimWalk { rejections: Some(rejections), ..ClaimWalk::default() }
     }
 
     /// Whether the walk reports the volumes that did not match.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.listener.is_some()
+    pub(crate) fn collects(&self) -> bool {
+        self.rejections.is_some()
     }
 
     /// Reports a claim that fails: Filter stops there.
@@ -147,17 +147,17 @@ impl<'a> ClaimWalk<'a> {
         if decisive {
             self.sentences.add(reason);
         }
-        match &mut self.listener {
+        match &mut self.rejections {
             None => ControlFlow::Break(()),
-            Some(listener) => {
-                listener.push(ClaimRejection { claim, reason, passed_over, decisive });
+            Some(rejections) => {
+                rejections.push(ClaimRejection { claim, reason, passed_over, decisive });
                 ControlFlow::Continue(())
             }
         }
     }
 
     /// Starts the unbound claims, which Filter checks even if a bound claim failed.
-    pub fn go_on(&mut self) {
+    pub fn start_unbound_claims(&mut self) {
         self.settled = false;
     }
 }

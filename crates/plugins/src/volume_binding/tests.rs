@@ -12,7 +12,7 @@ use kubestep_api::{
 };
 use kubestep_config::{Arguments, Feature, FeatureGates, KubeVersion, ProfileArgs};
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::Hint;
+use kubestep_framework::events::QueueingHint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::{Code, Status};
@@ -270,9 +270,9 @@ fn classes_with_a_provisioner_make_volumes_where_allowed() {
     }))];
     cluster.objects.insert(Object::from(limited));
     assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, ""]);
-    let mut elsewhere = claim("c", "fast", "");
-    elsewhere["metadata"]["annotations"] = json!({"volume.kubernetes.io/selected-node": "n1"});
-    cluster.objects.insert(as_claim(elsewhere));
+    let mut on_other_node = claim("c", "fast", "");
+    on_other_node["metadata"]["annotations"] = json!({"volume.kubernetes.io/selected-node": "n1"});
+    cluster.objects.insert(as_claim(on_other_node));
     assert_eq!(rejections(&cluster, &["c"]), [NO_VOLUME, NO_VOLUME]);
 }
 
@@ -495,21 +495,24 @@ fn hints() {
     let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming(&["c"]));
     let hint = |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, old, Some(new));
     let fast = || class("fast", "x", "Immediate");
-    assert_eq!([hint(None, fast()), hint(Some(fast()), fast())], [Hint::Queue, Hint::Skip]);
-    assert_eq!(hint(None, as_claim(claim("c", "", ""))), Hint::Queue);
-    assert_eq!(hint(None, as_claim(claim("x", "", ""))), Hint::Skip);
+    assert_eq!(
+        [hint(None, fast()), hint(Some(fast()), fast())],
+        [QueueingHint::Queue, QueueingHint::Skip]
+    );
+    assert_eq!(hint(None, as_claim(claim("c", "", ""))), QueueingHint::Queue);
+    assert_eq!(hint(None, as_claim(claim("x", "", ""))), QueueingHint::Skip);
     let (small, large) = (capacity("s", "n", "1Gi"), capacity("s", "n", "2Gi"));
-    assert_eq!(hint(None, small.clone()), Hint::Queue);
-    assert_eq!(hint(Some(small.clone()), large.clone()), Hint::Queue);
-    assert_eq!(hint(Some(large), small), Hint::Skip);
+    assert_eq!(hint(None, small.clone()), QueueingHint::Queue);
+    assert_eq!(hint(Some(small.clone()), large.clone()), QueueingHint::Queue);
+    assert_eq!(hint(Some(large), small), QueueingHint::Skip);
     let node = |plugins: &str| {
         let annotations = json!({"storage.alpha.kubernetes.io/migrated-plugins": plugins});
         let json = json!({"metadata": {"name": "n", "annotations": annotations}});
         Object::from(decoded::<CsiNode>(json))
     };
-    assert_eq!(hint(Some(node("a")), node("b")), Hint::Queue);
-    assert_eq!(hint(Some(node("a")), node("a")), Hint::Skip);
-    assert_eq!(hint(Some(reporting_driver(true)), reporting_driver(false)), Hint::Skip);
+    assert_eq!(hint(Some(node("a")), node("b")), QueueingHint::Queue);
+    assert_eq!(hint(Some(node("a")), node("a")), QueueingHint::Skip);
+    assert_eq!(hint(Some(reporting_driver(true)), reporting_driver(false)), QueueingHint::Skip);
 }
 
 #[test]

@@ -16,10 +16,10 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
+    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -237,11 +237,7 @@ impl Plugin for VolumeRestrictions {
         }
     }
 
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         Ok(volumes::sign(&pod.pod))
     }
 }
@@ -253,17 +249,17 @@ fn after_claim_creation(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObje
     let is_named = |claim: &PersistentVolumeClaim| {
         volumes::named_claims(pod).any(|key| key.name == claim.metadata.name)
     };
-    Ok(Hint::queue_if(claim.is_some_and(is_named)))
+    Ok(QueueingHint::queue_if(claim.is_some_and(is_named)))
 }
 
 /// A deleted pod helps if it shared a disk or a claim with the pod, whatever the access modes.
 fn after_pod_deletion(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
-    let (Some(deleted), _) = objects.pods()? else { return Ok(Hint::Queue) };
+    let (Some(deleted), _) = objects.pods()? else { return Ok(QueueingHint::Queue) };
     let pod = &pod.pod;
     let shared = |key| volumes::named_claims(deleted).any(|other| other == key);
     let same_namespace = deleted.metadata.namespace == pod.metadata.namespace;
     let shares = || pods_conflict(pod, deleted) || volumes::named_claims(pod).any(shared);
-    Ok(Hint::queue_if(same_namespace && shares()))
+    Ok(QueueingHint::queue_if(same_namespace && shares()))
 }
 
 #[cfg(test)]

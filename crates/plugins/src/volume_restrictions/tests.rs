@@ -8,7 +8,7 @@ use super::{VolumeConflict, build, reasons};
 use kubestep_api::Object;
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::Hint;
+use kubestep_framework::events::QueueingHint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Code;
@@ -126,10 +126,16 @@ fn hints() {
         cluster.hint(&plugin, &new, Some(Object::Pod(info_of(json).pod.clone())), None)
     };
     let disk = json!({"gcePersistentDisk": {"pdName": "a"}});
-    assert_eq!(deleted(disk.clone(), "d"), Hint::Queue);
-    assert_eq!(deleted(disk, "other"), Hint::Skip);
-    assert_eq!(deleted(json!({"persistentVolumeClaim": {"claimName": "c"}}), "d"), Hint::Queue);
-    assert_eq!(deleted(json!({"persistentVolumeClaim": {"claimName": "x"}}), "d"), Hint::Skip);
+    assert_eq!(deleted(disk.clone(), "d"), QueueingHint::Queue);
+    assert_eq!(deleted(disk, "other"), QueueingHint::Skip);
+    assert_eq!(
+        deleted(json!({"persistentVolumeClaim": {"claimName": "c"}}), "d"),
+        QueueingHint::Queue
+    );
+    assert_eq!(
+        deleted(json!({"persistentVolumeClaim": {"claimName": "x"}}), "d"),
+        QueueingHint::Skip
+    );
     let added = |name| cluster.hint(&plugin, &new, None, Some(claim(name, "ReadWriteOnce")));
-    assert_eq!([added("c"), added("x")], [Hint::Queue, Hint::Skip]);
+    assert_eq!([added("c"), added("x")], [QueueingHint::Queue, QueueingHint::Skip]);
 }

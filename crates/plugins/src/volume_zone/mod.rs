@@ -16,11 +16,11 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, Hint, HintResult, OlderEvents, Registration,
+    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
-use kubestep_framework::plugin::{CycleContext, Plugin, PreFilterAnswer, QueueContext};
+use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -145,7 +145,7 @@ impl VolumeZone {
     /// A new volume helps, and one whose topology labels changed.
     fn after_volume_change(&self, objects: &EventObjects) -> HintResult {
         let of = |volume| self.of_volume(NamespacedName::default(), volume);
-        Ok(Hint::queue_if(match objects.persistent_volumes()? {
+        Ok(QueueingHint::queue_if(match objects.persistent_volumes()? {
             (Some(old), Some(new)) => of(old) != of(new),
             _ => true,
         }))
@@ -239,11 +239,7 @@ impl Plugin for VolumeZone {
         }
     }
 
-    fn sign(
-        &self,
-        _cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, _cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         Ok(volumes::sign(&pod.pod))
     }
 }
@@ -252,14 +248,16 @@ impl Plugin for VolumeZone {
 fn after_class_creation(_: &QueueContext<'_>, _: &PodInfo, objects: &EventObjects) -> HintResult {
     let (_, class) = objects.storage_classes()?;
     let mode = class.and_then(|class| class.volume_binding_mode);
-    Ok(Hint::queue_if(mode == Some(VolumeBindingMode::WaitForFirstConsumer)))
+    Ok(QueueingHint::queue_if(mode == Some(VolumeBindingMode::WaitForFirstConsumer)))
 }
 
 /// A claim helps if the pod names it.
 fn after_claim_change(_: &QueueContext<'_>, pod: &PodInfo, objects: &EventObjects) -> HintResult {
-    let (_, Some(claim)) = objects.persistent_volume_claims()? else { return Ok(Hint::Queue) };
+    let (_, Some(claim)) = objects.persistent_volume_claims()? else {
+        return Ok(QueueingHint::Queue);
+    };
     let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
-    Ok(Hint::queue_if(volumes::named_claims(&pod.pod).any(|named| named == key)))
+    Ok(QueueingHint::queue_if(volumes::named_claims(&pod.pod).any(|named| named == key)))
 }
 
 #[cfg(test)]

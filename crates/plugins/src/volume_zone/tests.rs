@@ -8,7 +8,7 @@ use super::build;
 use kubestep_api::{Object, PersistentVolume, PersistentVolumeClaim, StorageClass};
 use kubestep_config::ProfileArgs;
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::Hint;
+use kubestep_framework::events::QueueingHint;
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::status::Code;
@@ -120,13 +120,16 @@ fn what_cannot_be_looked_up_refuses_the_pod() {
 fn hints() {
     let (cluster, plugin, pod) = (Cluster::default(), default_plugin(), claiming("c"));
     let hint = |old: Option<Object>, new: Object| cluster.hint(&plugin, &pod, old, Some(new));
-    assert_eq!(hint(None, class("Immediate")), Hint::Skip);
-    assert_eq!(hint(None, class("WaitForFirstConsumer")), Hint::Queue);
-    assert_eq!(hint(None, claim(json!({}))), Hint::Queue);
+    assert_eq!(hint(None, class("Immediate")), QueueingHint::Skip);
+    assert_eq!(hint(None, class("WaitForFirstConsumer")), QueueingHint::Queue);
+    assert_eq!(hint(None, claim(json!({}))), QueueingHint::Queue);
     let other = json!({"metadata": {"name": "c", "namespace": "other"}});
-    assert_eq!(hint(None, Object::from(decoded::<PersistentVolumeClaim>(other))), Hint::Skip);
-    assert_eq!(hint(None, volume(json!({}))), Hint::Queue);
+    assert_eq!(
+        hint(None, Object::from(decoded::<PersistentVolumeClaim>(other))),
+        QueueingHint::Skip
+    );
+    assert_eq!(hint(None, volume(json!({}))), QueueingHint::Queue);
     let (old, same) = (volume(json!({ZONE: "a__b"})), volume(json!({ZONE: "b__a", "x": "y"})));
-    assert_eq!(hint(Some(old.clone()), same), Hint::Skip);
-    assert_eq!(hint(Some(old), volume(json!({ZONE: "a"}))), Hint::Queue);
+    assert_eq!(hint(Some(old.clone()), same), QueueingHint::Skip);
+    assert_eq!(hint(Some(old), volume(json!({ZONE: "a"}))), QueueingHint::Queue);
 }

@@ -70,16 +70,16 @@ fn what_cannot_be_changed_is_told() {
         ("NodeName", Switch::On(Some(ExtensionPoint::Score)), "it does not run at Score"),
         ("ImageLocality", Switch::Weight(i32::MAX), ""),
     ] {
-        let told =
+        let result =
             resolve_with(None, vec![overlay(plugin, switch)], &FeatureGates::default(), &plugins());
         match part {
-            "" => assert!(told.is_ok()),
-            part => assert!(told.unwrap_err().to_string().contains(part)),
+            "" => assert!(result.is_ok()),
+            part => assert!(result.unwrap_err().to_string().contains(part)),
         }
     }
-    let elsewhere =
+    let in_other_profile =
         Overlay { profile: Some("batch".into()), ..overlay("ImageLocality", Switch::Weight(2)) };
-    assert!(error(&[elsewhere]).contains("in batch: there is no such profile"));
+    assert!(error(&[in_other_profile]).contains("in batch: there is no such profile"));
     let unchanged = resolve(None, &FeatureGates::default(), &plugins()).unwrap();
     assert_eq!(unchanged.overlays, []);
 }

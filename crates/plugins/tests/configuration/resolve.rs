@@ -109,7 +109,7 @@ fn a_document_must_say_what_it_is() {
 }
 
 #[test]
-fn all_problems_of_a_document_are_told_with_their_places() {
+fn all_problems_of_a_document_are_reported_with_their_paths() {
     assert_eq!(
         refused(
             "paralelism: 1\nprofiles:\n- pluginConfig:\n  - name: InterPodAffinity\n    args:\n      \
@@ -158,7 +158,7 @@ fn arguments_of_another_kind_are_refused() {
 }
 
 #[test]
-fn invalid_values_are_told_with_their_places() {
+fn invalid_values_are_reported_with_their_paths() {
     assert_eq!(
         refused(
             "parallelism: 0\nprofiles:\n- {schedulerName: a}\n- percentageOfNodesToScore: 101\n"
@@ -304,7 +304,7 @@ fn the_completed_document_has_the_arguments_that_are_used() {
 }
 
 #[test]
-fn very_many_problems_are_told_quickly() {
+fn very_many_problems_are_reported_quickly() {
     let fields: String = (0..5000).map(|i| format!("x{}: 1\n", i % 2500)).collect();
     let error = try_resolve(&fields).unwrap_err();
     assert_eq!(error.problems.len(), 5100);

@@ -78,7 +78,7 @@ fn a_plugin_of_kubestep_alone_is_marked() {
 }
 
 #[test]
-fn a_plugin_is_told_whole() {
+fn a_plugin_is_shown_completely() {
     let plugins = plugins();
     let plugin = find_plugin(&plugins, "InterPodAffinity").unwrap();
     assert_eq!(

@@ -170,7 +170,7 @@ impl Plugin for CapacityScheduling {
         };
         let namespace = cx.pod.key().namespace;
         let explain = |(gist, of, excess): (&str, String, Vec<Excess>)| {
-            let each = excess.into_iter().map(move |it| format!("{of}: {}", it.words()));
+            let each = excess.into_iter().map(move |it| format!("{of}: {}", it.describe()));
             each.map(|words| Explanation::new(gist, words)).collect::<Vec<_>>()
         };
         match rejection(namespace, quotas, requests) {

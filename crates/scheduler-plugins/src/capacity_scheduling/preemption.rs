@@ -122,7 +122,7 @@ impl PreemptionRules for CapacityScheduling {
                 }
                 // As upstream, an error if the pod did not fit either.
                 trial.remove(pod)?;
-                Ok(Reprieve::Refused)
+                Ok(Reprieve::Rejected)
             };
         search.select_victims_with(node, potential, fits, reprieve)
     }

@@ -92,7 +92,7 @@ pub struct Excess {
 
 impl Excess {
     /// `cpu: 12 used + 4 requested > 14`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let Excess { name, used, requested, limit } = *self;
         let [used, requested, limit] = [used, requested, limit].map(|it| amount::of(name, it));
         format!("{name}: {used} used + {requested} requested > {limit}")

@@ -105,8 +105,8 @@ fn preempted(priorities: [i32; 3], quotas: impl IntoIterator<Item = Object>) -> 
     world.create(sized("ns1/p", 50).priority(1000).into());
     world.run(1);
     let places = places(&world, &names);
-    let gone = names.iter().zip(places).filter(|(_, place)| place == "deleted");
-    gone.map(|(name, _)| (*name).to_owned()).collect()
+    let deleted = names.iter().zip(places).filter(|(_, place)| place == "deleted");
+    deleted.map(|(name, _)| (*name).to_owned()).collect()
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn each_excess_is_explained() {
     let mut quotas = Quotas([("ns".into(), Quota::new(&spec(amounts)))].into());
     quotas.add(&pod("ns/a").requests("cpu", "12"));
     let request = requested(&pod("ns/b").requests("cpu", "4").requests("memory", "1Gi"));
-    let words = |excess: Vec<Excess>| excess.iter().map(Excess::words).collect::<Vec<_>>();
+    let words = |excess: Vec<Excess>| excess.iter().map(Excess::describe).collect::<Vec<_>>();
     let over = words(quotas.of("ns".into()).unwrap().over_max(&request));
     assert_eq!(over, ["cpu: 12 used + 4 requested > 14"]);
     let over = words(quotas.over_total_min(&request));

@@ -46,7 +46,7 @@ impl Coscheduling {
             return None;
         }
         if let Some(missing) = missing_resources(cx.snapshot, spec, group)? {
-            let amounts = missing.words();
+            let amounts = missing.describe();
             let text = format!("the cluster lacks {amounts} of minResources of pod group {group}");
             let explanation = Explanation::new("minResources are not free", text);
             return Some(Checked::Rejected(

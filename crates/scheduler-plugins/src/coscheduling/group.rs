@@ -75,7 +75,7 @@ pub struct MissingResources(BTreeMap<&'static str, Quantity>);
 
 impl MissingResources {
     /// `2 CPU, 4Gi memory`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let amount = |(name, missing): (&&'static str, &Quantity)| {
             let units = if *name == "cpu" { missing.milli_value() } else { missing.value() };
             format!("{} {name}", amount::of(name, units))

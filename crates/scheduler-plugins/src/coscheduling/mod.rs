@@ -33,7 +33,7 @@ use kubestep_framework::plugin::{
     BindContext, CycleContext, Explanation, HandlerContext, JointPods, PermitAnswer, Plugin,
     PostFilterAnswer, PostFilterContext, PreFilterAnswer, QueueContext, QueueOrder,
 };
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::{Code, Status};
 
@@ -154,7 +154,7 @@ impl Plugin for Coscheduling {
     }
 
     /// Without the groups: by priority, then by the first attempt.
-    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+    fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
         GroupOrder::default().less(a, b)
     }
 

@@ -12,7 +12,7 @@ use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{Duration, Pod, Time};
 use kubestep_framework::objects::{CustomObjects, Objects};
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_framework::shared::PluginState;
 
 /// The pods of each group.
@@ -195,7 +195,7 @@ impl GroupOrder {
         GroupOrder { groups: cx.objects.custom_objects(PODGROUPS), failed }
     }
 
-    fn time(&self, pod: &QueuedPod) -> Time {
+    fn time(&self, pod: &QueuedPodInfo) -> Time {
         let attempt = pod.initial_attempt.unwrap_or(pod.timestamp);
         let Some(group) = group_of(&pod.info.pod) else { return attempt };
         let failed = self.failed.get(&group).copied();
@@ -207,7 +207,7 @@ impl GroupOrder {
 }
 
 impl QueueOrder for GroupOrder {
-    fn less(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+    fn less(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
         let (first, second) = (Reverse(a.info.priority()), Reverse(b.info.priority()));
         if first != second {
             return first < second;
@@ -218,6 +218,6 @@ impl QueueOrder for GroupOrder {
 }
 
 /// `namespace/name`, the last criterion of the order.
-fn name(pod: &QueuedPod) -> String {
+fn name(pod: &QueuedPodInfo) -> String {
     pod.key().to_string()
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::testing::{object, places, problems, waiting, world};
 use kubestep_cluster::World;
 use kubestep_framework::api::Time;
-use kubestep_framework::shared::Shared;
+use kubestep_framework::shared::PluginStore;
 use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, info, key, node, pod};
 
 fn group(spec: Value) -> Object {
@@ -186,11 +186,11 @@ fn the_queue_is_ordered_by_priority_group_and_name() {
     };
     let mut cluster = Cluster::default().with(created(5));
     let queued = |pod: Pod, seconds: i64| {
-        let mut queued = QueuedPod::new(info(pod), Time(0));
+        let mut queued = QueuedPodInfo::new(info(pod), Time(0));
         queued.initial_attempt = Some(Time(0) + Duration::from_secs(seconds));
         queued
     };
-    let less = |cluster: &Cluster, a: &QueuedPod, b: &QueuedPod| {
+    let less = |cluster: &Cluster, a: &QueuedPodInfo, b: &QueuedPodInfo| {
         GroupOrder::new(&cluster.queue()).less(a, b)
     };
     let (low, high) = (queued(pod("p1").priority(10), 0), queued(pod("p2").priority(100), 9));
@@ -202,7 +202,7 @@ fn the_queue_is_ordered_by_priority_group_and_name() {
     assert!(less(&cluster, &late, &six));
     assert!(less(&cluster, &queued(member("m1"), 7), &queued(member("m2"), 1)));
     // After a failure it counts from then on.
-    let failure = |shared: &mut Shared, seconds: i64| {
+    let failure = |shared: &mut PluginStore, seconds: i64| {
         let fail =
             |times: &mut GroupTimes| times.failed(key("g"), Time(0) + Duration::from_secs(seconds));
         shared.plugins.update(fail);

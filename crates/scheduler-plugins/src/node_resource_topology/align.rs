@@ -97,7 +97,7 @@ pub struct Lack {
 }
 
 impl Lack {
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let Lack { zone, name, wanted, free } = self;
         let free = free.as_ref().map_or("none".to_owned(), |free| shown(*name, free));
         format!("NUMA zone {zone} has {free} of {} {name}", shown(*name, wanted))
@@ -170,7 +170,7 @@ impl Misalignment {
             }
             Misalignment::Zones { need, lacking } => {
                 let first = || lacking.iter().filter_map(|zone| zone.first());
-                let zones: Vec<String> = first().map(Lack::words).collect();
+                let zones: Vec<String> = first().map(Lack::describe).collect();
                 let words = match zones.is_empty() {
                     true => format!("no NUMA zone has what {} requests", need.what()),
                     false => format!("{} fits in no NUMA zone: {}", need.what(), zones.join(", ")),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::align::effective_request;
 use super::exclusive::exclusive_containers;
 use super::fingerprint::fingerprint;
-use super::placement::{Placement, Victims, container_hash};
+use super::placement::{NumaPlacement, Victims, container_hash};
 use super::topology::{NodeResourceTopology, NumaZone, TOPOLOGIES, TopologyManager};
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{CustomObject, Object, Pod, PodPhase, ResourceList};
@@ -20,7 +20,7 @@ use kubestep_framework::events::EventObjects;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, HandlerContext};
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::shared::{PluginState, Shared};
+use kubestep_framework::shared::{PluginState, PluginStore};
 
 /// Which changes count that the agent has not reported yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,7 +72,7 @@ struct Reports {
     used: BTreeMap<Symbol, Arc<CustomObject>>,
     reserved: BTreeMap<Symbol, BTreeMap<NamespacedName, ResourceList>>,
     /// Where the containers of nodes are, by the reports that are used.
-    placed: BTreeMap<Symbol, Placement>,
+    placed: BTreeMap<Symbol, NumaPlacement>,
     /// Nodes with pods of other schedulers that their report does not have.
     foreign: BTreeSet<Symbol>,
     /// Nodes that rejected a pod since.
@@ -91,7 +91,7 @@ fn topology(report: &NodeResourceTopology) -> NodeTopology {
 
 impl ReportCache {
     /// What is known of a node.
-    pub fn known(self, objects: &Objects, shared: &Shared, node: Symbol) -> NodeReport {
+    pub fn known(self, objects: &Objects, shared: &PluginStore, node: Symbol) -> NodeReport {
         let report = || {
             let report = objects.custom::<NodeResourceTopology>(key(node));
             report.map_or(NodeReport::Nothing, |report| NodeReport::NodeTopology(topology(report)))
@@ -157,7 +157,7 @@ impl ReportCache {
     /// Adds to the zones of a node what victims of preemption free there.
     pub fn release(
         self,
-        shared: &Shared,
+        shared: &PluginStore,
         node: Symbol,
         victims: &Victims,
         zones: &mut [NumaZone],
@@ -338,10 +338,10 @@ fn has_exclusive(pod: &Pod, report: &CustomObject) -> bool {
 }
 
 /// Where the containers of the pods are that have resources for themselves.
-fn placement(report: &CustomObject, pods: &[Arc<Pod>]) -> Option<Placement> {
+fn placement(report: &CustomObject, pods: &[Arc<Pod>]) -> Option<NumaPlacement> {
     let report = report.get::<NodeResourceTopology>()?;
     let hashes = pods.iter().flat_map(|pod| {
         exclusive_containers(pod, report).map(move |container| container_hash(pod, &container.name))
     });
-    Placement::of(report, &Vec::from_iter(hashes))
+    NumaPlacement::of(report, &Vec::from_iter(hashes))
 }

@@ -26,7 +26,7 @@ pub struct Victims(pub BTreeMap<NamespacedName, Arc<Pod>>);
 
 /// The zones of containers, by the hashes of the containers.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Placement(BTreeMap<u64, usize>);
+pub struct NumaPlacement(BTreeMap<u64, usize>);
 
 /// The hash of a container.
 pub fn container_hash(pod: &Pod, container: &str) -> u64 {
@@ -100,9 +100,9 @@ fn lists(report: &NodeResourceTopology) -> Option<BTreeMap<usize, &str>> {
     Some(lists)
 }
 
-impl Placement {
+impl NumaPlacement {
     /// Where the containers are; `None` if the report does not say that, or is about others.
-    pub fn of(report: &NodeResourceTopology, containers: &[u64]) -> Option<Placement> {
+    pub fn of(report: &NodeResourceTopology, containers: &[u64]) -> Option<NumaPlacement> {
         let is_aligned = report.attribute("topologyManagerPolicy") == Some("single-numa-node");
         let metadata = report.attribute("topology.node.k8s.io/numaplacement-metadata");
         let metadata = Metadata::parse(metadata.filter(|_| is_aligned)?)?;
@@ -126,7 +126,7 @@ impl Placement {
         for hash in sorted {
             placed.entry(hash).or_insert(metadata.busiest);
         }
-        Some(Placement(placed))
+        Some(NumaPlacement(placed))
     }
 
     /// The zone of a container.

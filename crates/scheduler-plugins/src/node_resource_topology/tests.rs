@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cache::ReportCache;
 use super::fingerprint::fingerprint;
-use super::placement::{Placement, container_hash};
+use super::placement::{NumaPlacement, container_hash};
 use super::*;
 use crate::testing::{object, problems, world};
 use kubestep_cluster::World;
@@ -432,7 +432,7 @@ fn the_agents_words_of_containers_are_read() {
             ],
             "zones": lists.iter().enumerate().map(zone).collect::<Vec<_>>(),
         });
-        let placement = Placement::of(&serde_json::from_value(report).unwrap(), hashes)?;
+        let placement = NumaPlacement::of(&serde_json::from_value(report).unwrap(), hashes)?;
         Some(hashes.iter().map(|hash| placement.zone(*hash)).collect::<Vec<_>>())
     };
     // From the tests of upstream: the list has the second container.

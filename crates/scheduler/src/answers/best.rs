@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::range;
-use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
+use kubestep_framework::tie_break::{TieBreak, first_in_tree, pick_index};
 
 /// The position of nodes that are not in the list.
 const ABSENT: u32 = u32::MAX;
@@ -61,7 +61,7 @@ pub(crate) fn winner(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Option<
         TieBreak::Upstream if totals[0] == best => Some(0),
         TieBreak::Upstream => positions.reduce(first_in_tree),
         TieBreak::First => positions.next(),
-        TieBreak::Seed(_) => positions.nth(place(tie_break.chance(cycle), tied)),
+        TieBreak::Seed(_) => positions.nth(pick_index(tie_break.random(cycle), tied)),
     };
     Some(Winner { position: position?, tied })
 }
@@ -149,7 +149,7 @@ impl BestTotals {
         let position = match tie_break {
             TieBreak::Upstream => root.first as usize,
             TieBreak::First => self.tied(0),
-            TieBreak::Seed(_) => self.tied(place(tie_break.chance(cycle), tied)),
+            TieBreak::Seed(_) => self.tied(pick_index(tie_break.random(cycle), tied)),
         };
         Some(Winner { position, tied })
     }

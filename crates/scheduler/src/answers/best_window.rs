@@ -10,7 +10,7 @@ use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::NodeWindow;
 use kubestep_framework::snapshot::positions::PositionSet;
-use kubestep_framework::tie_break::{TieBreak, first_in_tree, place};
+use kubestep_framework::tie_break::{TieBreak, first_in_tree, pick_index};
 
 /// Up to so many tied nodes are compared one by one.
 const FEW: usize = 32;
@@ -121,7 +121,7 @@ impl BestOfWindows {
             TieBreak::Upstream => self.first_in_heap(window, best.total),
             TieBreak::First => *self.tied(window, best.total, 1).last()?,
             TieBreak::Seed(_) => {
-                let place = place(tie_break.chance(cycle), tied);
+                let place = pick_index(tie_break.random(cycle), tied);
                 *self.tied(window, best.total, place + 1).last()?
             }
         };

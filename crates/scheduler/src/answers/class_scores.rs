@@ -22,7 +22,7 @@ use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::scores::{MAX_NODE_SCORE, Scores, range};
 use kubestep_framework::runtime::Framework;
-use kubestep_framework::runtime::scoring::KeptScores;
+use kubestep_framework::runtime::scoring::CachedScores;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::snapshot::positions::PositionSet;
 use kubestep_framework::tie_break::TieBreak;
@@ -91,7 +91,7 @@ pub(crate) struct ScoreCycle<'a> {
 
 /// The kept scores of the feasible nodes.
 pub(crate) struct FeasibleScores {
-    pub scores: KeptScores,
+    pub scores: CachedScores,
     /// The winner by their totals, if it is known.
     pub winner: Option<Winner>,
 }
@@ -147,8 +147,9 @@ fn idle_plugins(cycle: ScoreCycle<'_>) -> impl Iterator<Item = Symbol> {
 fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
     let ScoreCycle { framework, cx, .. } = cycle;
     let point = ExtensionPoint::Score;
-    let kept =
-        |plugin: &'_ Arc<dyn Plugin>| runs(cycle, plugin.name()) && plugin.score_basis().is_kept();
+    let kept = |plugin: &'_ Arc<dyn Plugin>| {
+        runs(cycle, plugin.name()) && plugin.score_basis().is_cacheable()
+    };
     let plugins = framework.at(point).iter().filter(|plugin| kept(plugin));
     let plugins = plugins.filter_map(|plugin| {
         let (profile, pod) = (framework.name(), plugin.score_key(cx.pod)?);
@@ -183,7 +184,7 @@ impl ClassScores {
         cycle: ScoreCycle<'_>,
         plugins: &[KeptPlugin<'_>],
         cache: &mut AnswerCache,
-    ) -> Option<KeptScores> {
+    ) -> Option<CachedScores> {
         let stale = self.take_over(cache, plugins, cycle.cx.snapshot);
         let missing = self.missing(cycle, stale);
         for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
@@ -233,8 +234,8 @@ impl ClassScores {
         let is_same = Arc::ptr_eq(&self.order, snapshot.order()) && self.totals.len() == slots;
         let stale = cache.changed_since(self.changes).filter(|_| is_same);
         let columns: Vec<_> = plugins.iter().map(|kept| cache.take(&kept.key)).collect();
-        let is_kept = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
-        let stale = stale.filter(|_| is_kept);
+        let is_cacheable = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
+        let stale = stale.filter(|_| is_cacheable);
         if stale.is_none() {
             *self = ClassScores::new(plugins.len(), snapshot);
         }
@@ -300,7 +301,7 @@ impl ClassScores {
     }
 
     /// The scores of the feasible nodes.
-    fn kept(&self, plugins: &[KeptPlugin<'_>], cycle: ScoreCycle<'_>) -> KeptScores {
+    fn kept(&self, plugins: &[KeptPlugin<'_>], cycle: ScoreCycle<'_>) -> CachedScores {
         let nodes = cycle.feasible;
         let of_nodes =
             |column: &Column<i32>| Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
@@ -317,7 +318,7 @@ impl ClassScores {
             ScoreColumn { plugin: kept.plugin.name(), weight: kept.weight, raw, normalized }
         };
         let columns = self.plugins.iter().zip(plugins).map(column).collect();
-        KeptScores { columns, totals: of_nodes(&self.totals) }
+        CachedScores { columns, totals: of_nodes(&self.totals) }
     }
 }
 
@@ -417,7 +418,7 @@ impl PluginScores {
 }
 
 /// Whether the kept scores are those that the plugins give when they run again.
-pub(crate) fn are_as_computed_again(kept: &KeptScores, cycle: ScoreCycle<'_>) -> bool {
+pub(crate) fn are_as_computed_again(kept: &CachedScores, cycle: ScoreCycle<'_>) -> bool {
     let ScoreCycle { framework, cx, state, feasible, .. } = cycle;
     let nodes = || feasible.iter().filter_map(|id| cx.snapshot.get(*id));
     let mut totals = vec![0; feasible.len()];

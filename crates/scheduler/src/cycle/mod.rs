@@ -28,7 +28,7 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::nominated::NominatedPods;
-use kubestep_framework::pod::{PodInfo, QueuedPod};
+use kubestep_framework::pod::{PodInfo, QueuedPodInfo};
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::runtime::Framework;
@@ -86,7 +86,7 @@ impl Failure {
 #[derive(Clone)]
 pub(crate) struct Cycle {
     pub framework: Arc<Framework>,
-    pub queued: QueuedPod,
+    pub queued: QueuedPodInfo,
     pub state: CycleState,
     pub nominated: NominatedPods,
     /// The nodes that passed filters and extenders, as the extenders returned them; empty
@@ -128,7 +128,7 @@ impl Cycle {
     /// A cycle of a pod that is not nominated and not signed, before its search.
     pub fn new(
         framework: Arc<Framework>,
-        queued: QueuedPod,
+        queued: QueuedPodInfo,
         record: CycleRecord,
         nominated: NominatedPods,
     ) -> Cycle {
@@ -160,13 +160,13 @@ impl Cycle {
             nominated: &self.nominated,
             shared: &cluster.shared,
             now: self.now,
-            chance: self.chance(),
+            random: self.random(),
         }
     }
 
     /// What plugins see in this cycle, beside everything that the cycle changes.
     pub fn parts<'a>(&'a mut self, cluster: &'a ClusterState) -> CycleParts<'a> {
-        let chance = self.chance();
+        let random = self.random();
         CycleParts {
             framework: &self.framework,
             cx: CycleContext {
@@ -177,7 +177,7 @@ impl Cycle {
                 nominated: &self.nominated,
                 shared: &cluster.shared,
                 now: self.now,
-                chance,
+                random,
             },
             state: &mut self.state,
             returned: &self.returned,
@@ -198,9 +198,9 @@ impl Cycle {
         }
     }
 
-    /// What stands for chance in this cycle.
-    pub fn chance(&self) -> u64 {
-        self.record.tie_break.chance(self.record.cycle)
+    /// The number of this cycle where upstream draws a random one.
+    pub fn random(&self) -> u64 {
+        self.record.tie_break.random(self.record.cycle)
     }
 
     /// The pod as it will be on the node, with the resources that its claims use there.

@@ -21,7 +21,7 @@ use kubestep_framework::plugin::Plugin;
 use kubestep_framework::record::nodes::{NodeList, NodeWindow};
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, ExtenderColumn};
-use kubestep_framework::runtime::scoring::KeptScores;
+use kubestep_framework::runtime::scoring::CachedScores;
 use kubestep_framework::status::Status;
 
 impl SchedulePod<'_> {
@@ -73,7 +73,7 @@ impl SchedulePod<'_> {
             };
             winner = found.as_ref().and_then(|found| found.winner);
             let kept = found.map(|found| found.scores);
-            let kept = kept.unwrap_or_else(|| KeptScores::none(feasible.len()));
+            let kept = kept.unwrap_or_else(|| CachedScores::none(feasible.len()));
             debug_assert!(class_scores::are_as_computed_again(&kept, cycle));
             let by_kept = kept.totals.clone();
             let mut scorer = AnswerScorer {

@@ -19,7 +19,7 @@ use kubestep_config::versions::Switch;
 use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::effects::StateUpdate;
 use kubestep_framework::host::{ApiEvent, PodStatusPatch};
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod, conditions};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo, conditions};
 use kubestep_framework::preemption::executor::Preemptor;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
 use kubestep_framework::runtime::binding::PermitOutcome;
@@ -40,7 +40,7 @@ impl Scheduler {
     /// Runs the cycle of a pod that was popped, or that of its group.
     pub(crate) fn schedule(
         &mut self,
-        queued: QueuedPod,
+        queued: QueuedPodInfo,
         now: Time,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
@@ -73,7 +73,7 @@ impl Scheduler {
     /// skipped.
     pub(crate) fn begin(
         &mut self,
-        queued: QueuedPod,
+        queued: QueuedPodInfo,
         now: Time,
         host: &mut dyn SchedulerHost,
     ) -> Result<Cycle, Box<CycleRecord>> {
@@ -105,7 +105,7 @@ impl Scheduler {
 
     /// The pod's signature, as the queue computed it. It stays that of the pod before an update
     /// during an attempt. 1.35 computes it in each cycle.
-    fn signature(&self, queued: &QueuedPod, now: Time) -> Option<Arc<String>> {
+    fn signature(&self, queued: &QueuedPodInfo, now: Time) -> Option<Arc<String>> {
         if self.cluster.features.has(Switch::PodsSignedWhenQueued) {
             return queued.signature.clone();
         }
@@ -113,7 +113,7 @@ impl Scheduler {
     }
 
     /// The record of a cycle that ends before it begins.
-    fn new_record(&self, queued: &QueuedPod, now: Time) -> CycleRecord {
+    fn new_record(&self, queued: &QueuedPodInfo, now: Time) -> CycleRecord {
         CycleRecord {
             cycle: self.cycles,
             pod: queued.key(),
@@ -129,7 +129,7 @@ impl Scheduler {
     }
 
     /// Whether the pod is skipped: it is being deleted, or assumed already.
-    fn skips(&self, queued: &QueuedPod, host: &mut dyn SchedulerHost) -> bool {
+    fn skips(&self, queued: &QueuedPodInfo, host: &mut dyn SchedulerHost) -> bool {
         let key = queued.key();
         if queued.info.pod.is_terminating() {
             host.event(ApiEvent {

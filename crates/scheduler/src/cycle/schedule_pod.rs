@@ -411,7 +411,7 @@ impl SchedulePod<'_> {
                 continue;
             }
             let index = indexes.of(verdict, &answers.verdicts, diagnosis)?;
-            diagnosis.statuses.set_place(id, index);
+            diagnosis.statuses.set_index(id, index);
         }
         Ok(())
     }
@@ -462,7 +462,7 @@ impl SchedulePod<'_> {
             if !extender.filter_verb.is_empty() {
                 self.cycle.record.filter.extenders.push(own_name);
             }
-            for (name, status) in filtered.refused {
+            for (name, status) in filtered.rejected {
                 let Some(node) = self.cluster.snapshot.by_name(name).map(|node| node.id) else {
                     diagnosis.statuses.set_unknown(name, &status);
                     continue;
@@ -536,7 +536,7 @@ impl StatusIndexes {
             return Err(status);
         }
         diagnosis.add_plugin_status(&status);
-        let index = diagnosis.statuses.place_of(&status);
+        let index = diagnosis.statuses.index_of(&status);
         self.0.push((verdict, index));
         Ok(index)
     }

@@ -8,7 +8,7 @@ use crate::queue::QueueSettings;
 use crate::queue::heap::{Heap, Less};
 use kubestep_api::{Duration, Time};
 use kubestep_config::versions::Switch;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 
 impl QueueSettings {
     /// The backoff after the `count`th failure: the initial backoff, doubled with each failure up
@@ -28,7 +28,7 @@ impl QueueSettings {
 
     /// When the pod's backoff ends; `None` if it has none. Errors and rejections are counted
     /// separately.
-    pub fn backoff_expiration(&self, pod: &QueuedPod) -> Option<Time> {
+    pub fn backoff_expiration(&self, pod: &QueuedPodInfo) -> Option<Time> {
         let count = match pod.consecutive_errors {
             _ if !self.behaviour.has(Switch::BackoffCountsFailures) => pod.attempts,
             0 => pod.unschedulable_count,
@@ -42,7 +42,7 @@ impl QueueSettings {
     }
 
     /// Whether the pod is still backing off. Up to 1.31, a gated one does not.
-    pub(crate) fn is_backing_off(&self, pod: &QueuedPod, now: Time) -> bool {
+    pub(crate) fn is_backing_off(&self, pod: &QueuedPodInfo, now: Time) -> bool {
         let can = !pod.is_gated() || self.behaviour.has(Switch::GatedPodsBackOff);
         let Some(end) = pod.backoff_expiration.filter(|_| can) else { return false };
         match self.behaviour.has(Switch::BackoffIncludesEnd) {
@@ -89,7 +89,7 @@ pub(super) struct BackoffOrder<'a> {
 }
 
 impl BackoffOrder<'_> {
-    fn rejected(&self, a: &QueuedPod, b: &QueuedPod) -> bool {
+    fn rejected(&self, a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
         match self.tie {
             Some(less) if a.backoff_expiration == b.backoff_expiration => less(a, b),
             _ => by_expiration(a, b),
@@ -97,7 +97,7 @@ impl BackoffOrder<'_> {
     }
 }
 
-fn by_expiration(a: &QueuedPod, b: &QueuedPod) -> bool {
+fn by_expiration(a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
     a.backoff_expiration < b.backoff_expiration
 }
 
@@ -108,7 +108,7 @@ impl BackoffQueue {
     }
 
     /// Number of rejected pods whose backoff ends when that of `pod` does.
-    pub(super) fn rejected_until(&self, pod: &QueuedPod) -> usize {
+    pub(super) fn rejected_until(&self, pod: &QueuedPodInfo) -> usize {
         let end = pod.backoff_expiration;
         let same = self.rejected.iter().filter(|other| other.backoff_expiration == end);
         if end.is_some() { same.count() } else { 0 }
@@ -120,7 +120,7 @@ impl BackoffQueue {
     }
 
     /// The pod with that key.
-    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPodInfo>> {
         self.rejected.get(key).or_else(|| self.failed.get(key))
     }
 
@@ -130,12 +130,12 @@ impl BackoffQueue {
     }
 
     /// Adds a pod to its heap and removes its key from the other.
-    pub(super) fn add(&mut self, pod: Arc<QueuedPod>, order: BackoffOrder<'_>) {
+    pub(super) fn add(&mut self, pod: Arc<QueuedPodInfo>, order: BackoffOrder<'_>) {
         let key = pod.key();
         let has_rejectors =
             !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let failed = order.errors_apart && !has_rejectors;
-        let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+        let rejected_less = |a: &QueuedPodInfo, b: &QueuedPodInfo| order.rejected(a, b);
         if failed {
             Arc::make_mut(&mut self.failed).add_or_update(pod, &by_expiration);
             if self.rejected.contains(key) {
@@ -150,8 +150,8 @@ impl BackoffQueue {
     }
 
     /// Replaces the pod with the same key.
-    pub(super) fn replace(&mut self, pod: QueuedPod, order: BackoffOrder<'_>) {
-        let rejected_less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+    pub(super) fn replace(&mut self, pod: QueuedPodInfo, order: BackoffOrder<'_>) {
+        let rejected_less = |a: &QueuedPodInfo, b: &QueuedPodInfo| order.rejected(a, b);
         let (heap, less): (_, Less<'_>) = match self.rejected.contains(pod.key()) {
             true => (&mut self.rejected, &rejected_less),
             false => (&mut self.failed, &by_expiration),
@@ -164,9 +164,9 @@ impl BackoffQueue {
         &mut self,
         key: NamespacedName,
         order: BackoffOrder<'_>,
-    ) -> Option<Arc<QueuedPod>> {
+    ) -> Option<Arc<QueuedPodInfo>> {
         if self.rejected.contains(key) {
-            let less = |a: &QueuedPod, b: &QueuedPod| order.rejected(a, b);
+            let less = |a: &QueuedPodInfo, b: &QueuedPodInfo| order.rejected(a, b);
             return Arc::make_mut(&mut self.rejected).remove(key, &less);
         }
         if self.failed.contains(key) {
@@ -177,7 +177,7 @@ impl BackoffQueue {
 
     /// Pops the first rejected pod, whether or not its backoff is over. Pods that failed with an
     /// error are never popped early.
-    pub(super) fn pop_early(&mut self, order: BackoffOrder<'_>) -> Option<Arc<QueuedPod>> {
+    pub(super) fn pop_early(&mut self, order: BackoffOrder<'_>) -> Option<Arc<QueuedPodInfo>> {
         if self.rejected.len() == 0 {
             return None;
         }
@@ -191,7 +191,7 @@ impl BackoffQueue {
         settings: &QueueSettings,
         order: BackoffOrder<'_>,
         now: Time,
-    ) -> Vec<Arc<QueuedPod>> {
+    ) -> Vec<Arc<QueuedPodInfo>> {
         let mut done = Vec::new();
         drain(&mut self.rejected, settings, now, &|a, b| order.rejected(a, b), &mut done);
         drain(&mut self.failed, settings, now, &by_expiration, &mut done);
@@ -205,7 +205,7 @@ impl BackoffQueue {
     }
 
     /// All pods in heap order: first the rejected ones, then those that failed with an error.
-    pub(super) fn in_order(&self, order: BackoffOrder<'_>) -> Vec<&QueuedPod> {
+    pub(super) fn in_order(&self, order: BackoffOrder<'_>) -> Vec<&QueuedPodInfo> {
         let mut pods = self.rejected.in_order(&|a, b| order.rejected(a, b));
         pods.extend(self.failed.in_order(&by_expiration));
         pods
@@ -217,7 +217,7 @@ fn drain(
     settings: &QueueSettings,
     now: Time,
     less: Less<'_>,
-    done: &mut Vec<Arc<QueuedPod>>,
+    done: &mut Vec<Arc<QueuedPodInfo>>,
 ) {
     while heap.peek().is_some_and(|pod| !settings.is_backing_off(pod, now)) {
         done.extend(Arc::make_mut(heap).pop(less));
@@ -240,12 +240,12 @@ mod tests {
         QueueSettings { initial_backoff, max_backoff, ..QueueSettings::default() }
     }
 
-    fn queued(name: &str, priority: i32, timestamp: i64, counts: (u32, u32)) -> QueuedPod {
+    fn queued(name: &str, priority: i32, timestamp: i64, counts: (u32, u32)) -> QueuedPodInfo {
         let mut pod = Pod::default();
         pod.metadata.name = name.into();
         pod.spec.priority = Some(priority);
         let info = Arc::new(PodInfo::new(Arc::new(pod)));
-        let mut queued = QueuedPod::new(info, Time(START.0 + timestamp));
+        let mut queued = QueuedPodInfo::new(info, Time(START.0 + timestamp));
         (queued.unschedulable_count, queued.consecutive_errors) = counts;
         if counts.0 > 0 {
             queued.unschedulable_plugins.push("plugin".into());
@@ -299,7 +299,7 @@ mod tests {
     fn completed(pop_from_backoff: bool, pods: &[(&str, i32, i64, (u32, u32))]) -> Vec<Symbol> {
         let settings = QueueSettings { pop_from_backoff, ..QueueSettings::default() };
         let sort = priority_sort::build(&Default::default(), &Default::default()).unwrap();
-        let less = |a: &QueuedPod, b: &QueuedPod| Plugin::less(&*sort, a, b);
+        let less = |a: &QueuedPodInfo, b: &QueuedPodInfo| Plugin::less(&*sort, a, b);
         let tie: Option<Less<'_>> = if pop_from_backoff { Some(&less) } else { None };
         let order = BackoffOrder { tie, errors_apart: true };
         let mut queue = BackoffQueue::default();

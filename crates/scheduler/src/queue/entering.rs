@@ -10,7 +10,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::versions::Switch;
 use kubestep_framework::plugin::{Plugin, QueueContext};
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use kubestep_framework::record::QueueName;
 use kubestep_framework::status::node_statuses::add_once;
 
@@ -29,7 +29,7 @@ impl SchedulingQueue {
 
     pub(super) fn add_new(&mut self, cx: &QueueContext<'_>, pod: Arc<PodInfo>, cause: MoveCause) {
         let from = self.queue_of(pod.key());
-        let mut pod = QueuedPod::new(pod, cx.now);
+        let mut pod = QueuedPodInfo::new(pod, cx.now);
         self.sign(cx, &mut pod);
         self.move_to_active(cx, pod, from, cause);
     }
@@ -51,7 +51,7 @@ impl SchedulingQueue {
     pub(super) fn move_to_active(
         &mut self,
         cx: &QueueContext<'_>,
-        mut pod: QueuedPod,
+        mut pod: QueuedPodInfo,
         from: QueueName,
         cause: MoveCause,
     ) -> QueueName {
@@ -91,7 +91,7 @@ impl SchedulingQueue {
     pub(super) fn move_to_backoff(
         &mut self,
         cx: &QueueContext<'_>,
-        mut pod: QueuedPod,
+        mut pod: QueuedPodInfo,
         from: QueueName,
         cause: MoveCause,
     ) -> QueueName {
@@ -111,7 +111,7 @@ impl SchedulingQueue {
     /// Adds the pod to the unschedulable pods; it counts as gated if a plugin gates it.
     pub(super) fn put_unschedulable(
         &mut self,
-        pod: QueuedPod,
+        pod: QueuedPodInfo,
         from: QueueName,
         cause: MoveCause,
     ) -> QueueName {
@@ -133,7 +133,7 @@ impl SchedulingQueue {
 
     /// Runs the PreEnqueue plugins of the pod's profile, starting with the one that gates it so
     /// far (since 1.34), up to the first that does not succeed.
-    fn run_pre_enqueue(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
+    fn run_pre_enqueue(&self, cx: &QueueContext<'_>, pod: &mut QueuedPodInfo) {
         let Some(plugins) = self.plugins.gates.get(&pod.info.pod.spec.scheduler_name) else {
             pod.gating_plugin = None;
             pod.gating_message = None;

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 
 /// Whether the first pod comes before the second.
-pub(super) type Less<'a> = &'a dyn Fn(&QueuedPod, &QueuedPod) -> bool;
+pub(super) type Less<'a> = &'a dyn Fn(&QueuedPodInfo, &QueuedPodInfo) -> bool;
 
 /// The heap. Every operation that moves elements takes the order, which must always be the same.
 #[derive(Clone, Default)]
 pub(super) struct Heap {
-    pods: Vec<Arc<QueuedPod>>,
+    pods: Vec<Arc<QueuedPodInfo>>,
     index: HashMap<NamespacedName, usize>,
 }
 
 impl Heap {
     /// The pods, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPodInfo>> {
         self.pods.iter()
     }
 
@@ -30,7 +30,7 @@ impl Heap {
     }
 
     /// The pod with that key.
-    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPodInfo>> {
         self.pods.get(*self.index.get(&key)?)
     }
 
@@ -40,12 +40,12 @@ impl Heap {
     }
 
     /// The pod that is popped next.
-    pub(super) fn peek(&self) -> Option<&Arc<QueuedPod>> {
+    pub(super) fn peek(&self) -> Option<&Arc<QueuedPodInfo>> {
         self.pods.first()
     }
 
     /// Adds a pod, or replaces the one with the same key and fixes its position.
-    pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPod>, less: Less<'_>) {
+    pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPodInfo>, less: Less<'_>) {
         match self.index.get(&pod.key()).copied() {
             Some(at) => {
                 self.pods[at] = pod;
@@ -61,7 +61,7 @@ impl Heap {
     }
 
     /// Pops the first pod.
-    pub(super) fn pop(&mut self, less: Less<'_>) -> Option<Arc<QueuedPod>> {
+    pub(super) fn pop(&mut self, less: Less<'_>) -> Option<Arc<QueuedPodInfo>> {
         let last = self.pods.len().checked_sub(1)?;
         self.swap(0, last);
         self.down(0, last, less);
@@ -69,7 +69,11 @@ impl Heap {
     }
 
     /// Removes the pod with that key.
-    pub(super) fn remove(&mut self, key: NamespacedName, less: Less<'_>) -> Option<Arc<QueuedPod>> {
+    pub(super) fn remove(
+        &mut self,
+        key: NamespacedName,
+        less: Less<'_>,
+    ) -> Option<Arc<QueuedPodInfo>> {
         let at = *self.index.get(&key)?;
         let last = self.pods.len() - 1;
         if at != last {
@@ -82,8 +86,8 @@ impl Heap {
     }
 
     /// The pods in the order in which they would be popped.
-    pub(super) fn in_order(&self, less: Less<'_>) -> Vec<&QueuedPod> {
-        let mut rest: Vec<&QueuedPod> = self.pods.iter().map(Arc::as_ref).collect();
+    pub(super) fn in_order(&self, less: Less<'_>) -> Vec<&QueuedPodInfo> {
+        let mut rest: Vec<&QueuedPodInfo> = self.pods.iter().map(Arc::as_ref).collect();
         let mut order = Vec::with_capacity(rest.len());
         while let Some(last) = rest.len().checked_sub(1) {
             rest.swap(0, last);
@@ -99,7 +103,7 @@ impl Heap {
         order
     }
 
-    fn take_last(&mut self) -> Option<Arc<QueuedPod>> {
+    fn take_last(&mut self) -> Option<Arc<QueuedPodInfo>> {
         let pod = self.pods.pop()?;
         self.index.remove(&pod.key());
         Some(pod)
@@ -168,14 +172,14 @@ mod tests {
     use kubestep_api::{Pod, Time};
     use kubestep_framework::pod::PodInfo;
 
-    fn queued(name: &str, priority: i32) -> Arc<QueuedPod> {
+    fn queued(name: &str, priority: i32) -> Arc<QueuedPodInfo> {
         let mut pod = Pod::default();
         pod.metadata.name = name.into();
         pod.spec.priority = Some(priority);
-        Arc::new(QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
+        Arc::new(QueuedPodInfo::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
     }
 
-    fn higher_first(a: &QueuedPod, b: &QueuedPod) -> bool {
+    fn higher_first(a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
         a.info.priority() > b.info.priority()
     }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::events::{ClusterEvent, Hint, HintResult};
+use kubestep_framework::events::{ClusterEvent, HintResult, QueueingHint};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::HintRecord;
 
@@ -29,8 +29,8 @@ static ANSWERS: LazyLock<Answers> = LazyLock::new(|| Answers {
 /// The name of an answer.
 pub(super) fn name(answer: &HintResult) -> Symbol {
     match answer {
-        Ok(Hint::Queue) => ANSWERS.queue,
-        Ok(Hint::Skip) => ANSWERS.skip,
+        Ok(QueueingHint::Queue) => ANSWERS.queue,
+        Ok(QueueingHint::Skip) => ANSWERS.skip,
         Err(_) => ANSWERS.error,
     }
 }
@@ -54,7 +54,7 @@ impl HintLog {
         (plugin, event): (Symbol, ClusterEvent),
         answer: &HintResult,
     ) {
-        if *answer == Ok(Hint::Skip) && !self.is_first_rejection(pod, plugin, event) {
+        if *answer == Ok(QueueingHint::Skip) && !self.is_first_rejection(pod, plugin, event) {
             return;
         }
         let answer = name(answer);

@@ -213,13 +213,13 @@ mod tests {
     use super::*;
     use kubestep_config::versions::Behaviour;
     use kubestep_config::{FeatureGates, KubeVersion, PluginDescriptor, ResolvedProfile};
-    use kubestep_framework::events::Hint;
+    use kubestep_framework::events::QueueingHint;
     use kubestep_framework::registry::Entry;
 
     struct Bare(&'static str, Option<Vec<Registration>>);
 
     fn hinted(resource: EventResource, action: Action) -> Registration {
-        Registration::hinted(resource, action, |_, _, _| Ok(Hint::Queue))
+        Registration::hinted(resource, action, |_, _, _| Ok(QueueingHint::Queue))
     }
 
     impl Plugin for Bare {

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 
 /// An event with its objects.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct InFlightEvent {
 
 #[derive(Clone)]
 enum InFlightEntry {
-    Pod(Arc<QueuedPod>),
+    Pod(Arc<QueuedPodInfo>),
     Event(Arc<InFlightEvent>),
 }
 
@@ -51,7 +51,7 @@ impl InFlight {
     }
 
     /// The pods, in the order in which they were popped.
-    pub(super) fn pods(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
+    pub(super) fn pods(&self) -> impl Iterator<Item = &Arc<QueuedPodInfo>> {
         self.list.values().filter_map(|entry| match entry {
             InFlightEntry::Pod(pod) => Some(pod),
             InFlightEntry::Event(_) => None,
@@ -67,12 +67,12 @@ impl InFlight {
     }
 
     /// The pod with that key.
-    pub(super) fn by_key(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+    pub(super) fn by_key(&self, key: NamespacedName) -> Option<&Arc<QueuedPodInfo>> {
         self.pods().find(|pod| pod.key() == key)
     }
 
     /// Appends a popped pod. `false` if a pod with its UID is already in flight.
-    pub(super) fn push_pod(&mut self, pod: Arc<QueuedPod>) -> bool {
+    pub(super) fn push_pod(&mut self, pod: Arc<QueuedPodInfo>) -> bool {
         if self.contains(pod.uid()) {
             return false;
         }
@@ -102,7 +102,7 @@ impl InFlight {
     }
 
     /// Removes the pod, and drops the events before the first pod that remains.
-    pub(super) fn done(&mut self, uid: Symbol) -> Option<Arc<QueuedPod>> {
+    pub(super) fn done(&mut self, uid: Symbol) -> Option<Arc<QueuedPodInfo>> {
         let place = self.pods.remove(&uid)?;
         let pod = self.list.remove(&place);
         while let Some(first) = self.list.first_entry()

@@ -29,7 +29,7 @@ use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::events::EventResource;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use kubestep_framework::record::{QueueMove, QueueName};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::tie_break::TieBreak;
@@ -135,7 +135,7 @@ impl MoveCause {
 fn queue_sort<'a>(
     plugins: &'a QueuePlugins,
     order: Option<&'a dyn QueueOrder>,
-) -> impl Fn(&QueuedPod, &QueuedPod) -> bool + use<'a> {
+) -> impl Fn(&QueuedPodInfo, &QueuedPodInfo) -> bool + use<'a> {
     move |a, b| match order {
         Some(order) => order.less(a, b),
         None => plugins.sort.as_ref().is_some_and(|plugin| plugin.less(a, b)),
@@ -205,7 +205,7 @@ impl SchedulingQueue {
 
     /// Pops the next pod and puts it in flight: the first of the active queue or, if that is empty
     /// and `pop_from_backoff` is set, the first of the backoff queue before its backoff ends.
-    pub fn pop(&mut self, cx: &QueueContext<'_>) -> Option<QueuedPod> {
+    pub fn pop(&mut self, cx: &QueueContext<'_>) -> Option<QueuedPodInfo> {
         self.begin(cx);
         loop {
             let (pod, from, label) = self.take_next()?;
@@ -218,10 +218,10 @@ impl SchedulingQueue {
     /// `None` if a pod with this UID is already in flight: this one is discarded then.
     fn move_to_flight(
         &mut self,
-        pod: Arc<QueuedPod>,
+        pod: Arc<QueuedPodInfo>,
         from: QueueName,
         cause: MoveCause,
-    ) -> Option<QueuedPod> {
+    ) -> Option<QueuedPodInfo> {
         let mut pod = Arc::unwrap_or_clone(pod);
         pod.attempts += 1;
         if !self.settings.behaviour.has(Switch::RejectorsKeptWhilePopped) {
@@ -243,7 +243,7 @@ impl SchedulingQueue {
         &mut self,
         cx: &QueueContext<'_>,
         key: NamespacedName,
-    ) -> Option<QueuedPod> {
+    ) -> Option<QueuedPodInfo> {
         self.begin(cx);
         self.activate_one(cx, key);
         if !self.active.contains(key) {
@@ -255,7 +255,7 @@ impl SchedulingQueue {
         self.move_to_flight(pod, QueueName::Active, MoveCause::event("PodPopped"))
     }
 
-    fn take_next(&mut self) -> Option<(Arc<QueuedPod>, QueueName, &'static str)> {
+    fn take_next(&mut self) -> Option<(Arc<QueuedPodInfo>, QueueName, &'static str)> {
         with_orders!(self, |less, order| {
             if self.active.len() > 0 {
                 let pod = Arc::make_mut(&mut self.active).pop(less)?;
@@ -309,7 +309,7 @@ impl SchedulingQueue {
     }
 
     /// Computes the signature of a new or updated pod; up to 1.35, its cycle does.
-    fn sign(&self, cx: &QueueContext<'_>, pod: &mut QueuedPod) {
+    fn sign(&self, cx: &QueueContext<'_>, pod: &mut QueuedPodInfo) {
         let signs = self.settings.behaviour.has(Switch::PodsSignedWhenQueued);
         pod.signature = signs.then(|| self.signature(cx, &pod.info)).flatten();
     }

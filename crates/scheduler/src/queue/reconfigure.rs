@@ -11,7 +11,7 @@ use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
 use kubestep_framework::plugin::QueueContext;
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use kubestep_framework::record::QueueName;
 use kubestep_framework::runtime::Framework;
 
@@ -26,7 +26,7 @@ impl SchedulingQueue {
         frameworks: &IndexMap<Symbol, Arc<Framework>>,
     ) {
         self.begin(cx);
-        let owned = |pods: Vec<&QueuedPod>| pods.into_iter().cloned().collect::<Vec<_>>();
+        let owned = |pods: Vec<&QueuedPodInfo>| pods.into_iter().cloned().collect::<Vec<_>>();
         let (active, backoff) = (owned(self.active()), owned(self.backoff()));
         self.plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
         self.settings = settings;

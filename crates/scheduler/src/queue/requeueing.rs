@@ -12,9 +12,9 @@ use crate::queue::hints::{HintEntry, MatchingHints, QueuePlugins};
 use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::{ClusterEvent, EventObjects, EventResource, Hint};
+use kubestep_framework::events::{ClusterEvent, EventObjects, EventResource, QueueingHint};
 use kubestep_framework::plugin::QueueContext;
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use kubestep_framework::record::QueueName;
 use kubestep_framework::stopwatch::Work;
 
@@ -54,7 +54,7 @@ pub(super) struct JudgedEvent<'a> {
 impl JudgedEvent<'_> {
     /// `false` if no plugin that rejected the pod registered for the event: judging it would yield
     /// Skip. A fast check, since it is made for every waiting pod at every event.
-    fn can_concern(&self, pod: &QueuedPod) -> bool {
+    fn can_concern(&self, pod: &QueuedPodInfo) -> bool {
         let rejected_by = |plugin| {
             pod.unschedulable_plugins.contains(plugin) || pod.pending_plugins.contains(plugin)
         };
@@ -94,7 +94,7 @@ impl SchedulingQueue {
     pub(crate) fn add_unschedulable_if_not_present(
         &mut self,
         cx: &QueueContext<'_>,
-        pod: QueuedPod,
+        pod: QueuedPodInfo,
     ) -> Result<(), AlreadyQueued> {
         self.begin(cx);
         let uid = pod.uid();
@@ -108,7 +108,7 @@ impl SchedulingQueue {
     fn requeue_failed(
         &mut self,
         cx: &QueueContext<'_>,
-        mut pod: QueuedPod,
+        mut pod: QueuedPodInfo,
     ) -> Result<(), AlreadyQueued> {
         let key = pod.key();
         match self.queue_except_in_flight(key) {
@@ -135,7 +135,7 @@ impl SchedulingQueue {
     }
 
     /// Judges the events since the pod was popped.
-    fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPod) -> RequeueDecision {
+    fn judge_in_flight(&mut self, cx: &QueueContext<'_>, pod: &QueuedPodInfo) -> RequeueDecision {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let grouped = self.settings.group_resource == Some(EventResource::PodGroup)
             && pod.info.pod.spec.scheduling_group.is_some();
@@ -165,7 +165,7 @@ impl SchedulingQueue {
     pub(super) fn judge(
         &mut self,
         cx: &QueueContext<'_>,
-        pod: &QueuedPod,
+        pod: &QueuedPodInfo,
         judged: JudgedEvent<'_>,
     ) -> RequeueDecision {
         if pod.unschedulable_plugins.is_empty() && pod.pending_plugins.is_empty() {
@@ -190,7 +190,7 @@ impl SchedulingQueue {
             if !pending && !pod.unschedulable_plugins.contains(&entry.plugin) {
                 continue;
             }
-            if self.ask(cx, pod, entry, judged) == Hint::Skip {
+            if self.ask(cx, pod, entry, judged) == QueueingHint::Skip {
                 continue;
             }
             let plugin = Some(entry.plugin);
@@ -209,13 +209,13 @@ impl SchedulingQueue {
     fn ask(
         &mut self,
         cx: &QueueContext<'_>,
-        pod: &QueuedPod,
+        pod: &QueuedPodInfo,
         entry: &HintEntry,
         judged: JudgedEvent<'_>,
-    ) -> Hint {
+    ) -> QueueingHint {
         let turn = || match &entry.hint {
             Some(hint) => hint(cx, &pod.info, judged.objects),
-            None => Ok(Hint::Queue),
+            None => Ok(QueueingHint::Queue),
         };
         let answer = cx.shared.timer.work(turn, |answer| Work::QueueingHint {
             plugin: entry.plugin,
@@ -223,14 +223,14 @@ impl SchedulingQueue {
             answer: hint_log::name(answer),
         });
         self.hint_log.note(cx.now, pod.key(), (entry.plugin, *judged.event), &answer);
-        answer.unwrap_or(Hint::Queue)
+        answer.unwrap_or(QueueingHint::Queue)
     }
 
     /// Puts the pod into the queue that the verdict names. Returns the queue that it is in now.
     pub(super) fn requeue(
         &mut self,
         cx: &QueueContext<'_>,
-        pod: QueuedPod,
+        pod: QueuedPodInfo,
         from: QueueName,
         verdict: RequeueDecision,
         event: Symbol,
@@ -261,11 +261,11 @@ impl SchedulingQueue {
         let plugins = self.plugins.clone();
         let hints = plugins.matching(&event);
         let judged = JudgedEvent { event: &event, objects, hints: &hints };
-        let is_candidate = |pod: &&Arc<QueuedPod>| {
+        let is_candidate = |pod: &&Arc<QueuedPodInfo>| {
             judged.can_concern(pod) && check.is_none_or(|check| check(&pod.info))
         };
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
         let candidates = walk.filter(is_candidate).cloned().collect();
         self.move_pods(cx, candidates, judged);
     }
@@ -273,7 +273,7 @@ impl SchedulingQueue {
     pub(super) fn move_pods(
         &mut self,
         cx: &QueueContext<'_>,
-        candidates: Vec<Arc<QueuedPod>>,
+        candidates: Vec<Arc<QueuedPodInfo>>,
         judged: JudgedEvent<'_>,
     ) {
         let plugins = self.plugins.clone();
@@ -304,7 +304,12 @@ impl SchedulingQueue {
 
     /// Whether the event leaves the pod gated: only one that the gating plugin registered for can
     /// ungate it. Up to 1.33, all can, except where scheduling gates hold the pod.
-    fn stays_gated(&self, plugins: &QueuePlugins, pod: &QueuedPod, event: &ClusterEvent) -> bool {
+    fn stays_gated(
+        &self,
+        plugins: &QueuePlugins,
+        pod: &QueuedPodInfo,
+        event: &ClusterEvent,
+    ) -> bool {
         let Some(gate) = pod.gating_plugin else { return false };
         match self.settings.behaviour.has(Switch::GatingPluginDecides) {
             true => !plugins.concerns_gate(gate, event),
@@ -317,9 +322,9 @@ impl SchedulingQueue {
     pub(crate) fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
         self.begin(cx);
         let limit = self.settings.max_unschedulable_duration;
-        let is_left_over = |pod: &&Arc<QueuedPod>| cx.now - pod.timestamp > limit;
+        let is_left_over = |pod: &&Arc<QueuedPodInfo>| cx.now - pod.timestamp > limit;
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
         let left_over: Vec<_> = walk.filter(is_left_over).cloned().collect();
         if left_over.is_empty() {
             return;
@@ -338,6 +343,6 @@ impl SchedulingQueue {
 }
 
 /// The queue name of an unschedulable pod: gated or unschedulable.
-pub(super) fn unschedulable_queue(pod: &QueuedPod) -> QueueName {
+pub(super) fn unschedulable_queue(pod: &QueuedPodInfo) -> QueueName {
     if pod.is_gated() { QueueName::Gated } else { QueueName::Unschedulable }
 }

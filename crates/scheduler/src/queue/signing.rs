@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kubestep_api::shared::Pool;
+use kubestep_api::shared::InternPool;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -23,7 +23,7 @@ const SIGNED_POINTS: [ExtensionPoint; 4] = [
 ];
 
 /// Pods of a template have the same signature, which is stored once.
-static POOL: Pool<String> = Pool::new();
+static POOL: InternPool<String> = InternPool::new();
 
 /// The plugins of a profile that sign, without duplicates.
 pub(super) fn signers(framework: &Framework) -> Vec<Arc<dyn Plugin>> {

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
-use kubestep_framework::tie_break::place;
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
+use kubestep_framework::tie_break::pick_index;
 
 /// Number of slots of the smallest map.
 const SLOTS: usize = 8;
@@ -27,7 +27,7 @@ const SLOTS: usize = 8;
 /// The pods by key, each in a slot.
 #[derive(Clone, Default)]
 pub(super) struct UnschedulablePods {
-    pods: BTreeMap<usize, Arc<QueuedPod>>,
+    pods: BTreeMap<usize, Arc<QueuedPodInfo>>,
     index: HashMap<NamespacedName, usize>,
     /// Free slots below the highest one in use.
     free: BTreeSet<usize>,
@@ -39,12 +39,12 @@ impl UnschedulablePods {
     }
 
     /// The pod with that key.
-    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPod>> {
+    pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPodInfo>> {
         self.pods.get(self.index.get(&key)?)
     }
 
     /// Adds a pod in the first free slot, or replaces the one with the same key in its slot.
-    pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPod>) {
+    pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPodInfo>) {
         let slot = match self.index.get(&pod.key()) {
             Some(slot) => *slot,
             None => self.free.pop_first().unwrap_or(self.pods.len()),
@@ -54,7 +54,7 @@ impl UnschedulablePods {
     }
 
     /// Removes the pod with that key.
-    pub(super) fn remove(&mut self, key: NamespacedName) -> Option<Arc<QueuedPod>> {
+    pub(super) fn remove(&mut self, key: NamespacedName) -> Option<Arc<QueuedPodInfo>> {
         let slot = self.index.remove(&key)?;
         self.free.insert(slot);
         if self.pods.len() == 1 {
@@ -63,15 +63,15 @@ impl UnschedulablePods {
         self.pods.remove(&slot)
     }
 
-    /// All pods, walked from the slot that `chance` picks; from the first for 0.
-    pub(super) fn walk(&self, chance: u64) -> impl Iterator<Item = &Arc<QueuedPod>> {
+    /// All pods, walked from the slot that `random` picks; from the first for 0.
+    pub(super) fn walk(&self, random: u64) -> impl Iterator<Item = &Arc<QueuedPodInfo>> {
         let slots = self.pods.last_key_value().map_or(0, |(last, _)| last + 1);
-        let start = place(chance, slots.max(SLOTS));
+        let start = pick_index(random, slots.max(SLOTS));
         self.pods.range(start..).chain(self.pods.range(..start)).map(|(_, pod)| pod)
     }
 
     /// All pods, in the order of their slots.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPod>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPodInfo>> {
         self.pods.values()
     }
 }
@@ -82,10 +82,10 @@ mod tests {
     use kubestep_api::{Pod, Time};
     use kubestep_framework::pod::PodInfo;
 
-    fn queued(name: &str) -> Arc<QueuedPod> {
+    fn queued(name: &str) -> Arc<QueuedPodInfo> {
         let mut pod = Pod::default();
         pod.metadata.name = name.into();
-        Arc::new(QueuedPod::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
+        Arc::new(QueuedPodInfo::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
     }
 
     fn names(pods: &UnschedulablePods) -> Vec<&'static str> {
@@ -93,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_goes_round_from_the_slot_that_chance_says() {
+    fn a_walk_starts_at_the_slot_of_the_random_number() {
         let mut pods = UnschedulablePods::default();
         ["a", "b", "c"].into_iter().for_each(|name| pods.add_or_update(queued(name)));
         let walk =
-            |chance| -> String { pods.walk(chance).map(|pod| pod.key().name.as_str()).collect() };
+            |random| -> String { pods.walk(random).map(|pod| pod.key().name.as_str()).collect() };
         assert_eq!(
             [0, 1, 2, 3, 7, 8, 9].map(walk),
             ["abc", "bca", "cab", "abc", "abc", "abc", "bca"]

@@ -14,7 +14,7 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::QueueContext;
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use kubestep_framework::record::QueueName;
 
 fn key_of(pod: &Pod) -> NamespacedName {
@@ -45,7 +45,7 @@ impl SchedulingQueue {
             let info = Arc::new(PodInfo::with_features(new, cx.features));
             return self.add_new(cx, info, MoveCause::event("UnschedulablePodUpdate"));
         };
-        let mut pod = QueuedPod::clone(pod);
+        let mut pod = QueuedPodInfo::clone(pod);
         pod.info = Arc::new(pod.info.updated(new.clone(), cx.features));
         self.sign(cx, &mut pod);
         self.update_nominated_pod(old, &pod.info.clone(), cx.objects);
@@ -80,7 +80,7 @@ impl SchedulingQueue {
         let there = self.active.get(key).map(|pod| (pod, true));
         let there = there.or_else(|| self.backoff.get(key).map(|pod| (pod, false)));
         let Some((pod, is_active)) = there else { return false };
-        let mut pod = QueuedPod::clone(pod);
+        let mut pod = QueuedPodInfo::clone(pod);
         pod.info = Arc::new(pod.info.updated(new.clone(), cx.features));
         self.sign(cx, &mut pod);
         let info = pod.info.clone();

@@ -11,33 +11,33 @@ use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::pod::nominated::NominatedPods;
-use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 
 impl SchedulingQueue {
     /// The pods of the active queue, in the order in which they would be popped.
-    pub fn active(&self) -> Vec<&QueuedPod> {
+    pub fn active(&self) -> Vec<&QueuedPodInfo> {
         self.active.in_order(&queue_sort(&self.plugins, self.order.as_deref()))
     }
 
     /// The pods in backoff: first those that plugins rejected, then those that failed with an
     /// error, each in the order in which they leave.
-    pub fn backoff(&self) -> Vec<&QueuedPod> {
+    pub fn backoff(&self) -> Vec<&QueuedPodInfo> {
         with_orders!(self, |_less, order| self.backoff.in_order(order))
     }
 
     /// The pods that wait for an event and are not gated, in the order of their slots.
-    pub fn unschedulable(&self) -> Vec<&QueuedPod> {
+    pub fn unschedulable(&self) -> Vec<&QueuedPodInfo> {
         self.unschedulable.iter().map(Arc::as_ref).filter(|pod| !pod.is_gated()).collect()
     }
 
     /// The pods that a PreEnqueue plugin gates, in the order of their slots.
-    pub fn gated(&self) -> Vec<&QueuedPod> {
+    pub fn gated(&self) -> Vec<&QueuedPodInfo> {
         self.unschedulable.iter().map(Arc::as_ref).filter(|pod| pod.is_gated()).collect()
     }
 
     /// The pods in flight, in the order in which they were popped.
-    pub fn in_flight(&self) -> Vec<&QueuedPod> {
+    pub fn in_flight(&self) -> Vec<&QueuedPodInfo> {
         self.in_flight.pods().map(Arc::as_ref).collect()
     }
 
@@ -48,7 +48,7 @@ impl SchedulingQueue {
 
     /// Number of pods that the queue sort plugin could have put before one that was popped: the
     /// active ones, or if there are none, those in backoff until the same second.
-    pub fn others_in_order(&self, popped: &QueuedPod) -> usize {
+    pub fn others_in_order(&self, popped: &QueuedPodInfo) -> usize {
         match self.active.len() {
             0 if self.settings.pop_from_backoff => self.backoff.rejected_until(popped),
             active => active,
@@ -63,7 +63,7 @@ impl SchedulingQueue {
     }
 
     /// The pod with that key, in any queue or in flight.
-    pub fn get(&self, key: NamespacedName) -> Option<&QueuedPod> {
+    pub fn get(&self, key: NamespacedName) -> Option<&QueuedPodInfo> {
         let queued = self.active.get(key).or_else(|| self.backoff.get(key));
         let waiting = queued.or_else(|| self.unschedulable.get(key));
         waiting.or_else(|| self.in_flight.by_key(key)).map(Arc::as_ref)

@@ -17,7 +17,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{Pod, PodStatus};
 use kubestep_framework::events::{ClusterEvent, EventObjects};
 use kubestep_framework::plugin::QueueContext;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_framework::record::QueueName;
 
 /// Whether an update changes more than the status and the bookkeeping of the API server.
@@ -36,7 +36,11 @@ fn is_changed(old: &Pod, new: &Pod) -> bool {
 
 impl SchedulingQueue {
     /// Requeues a pod whose attempt failed.
-    pub(super) fn requeue_failed_without_hints(&mut self, cx: &QueueContext<'_>, pod: QueuedPod) {
+    pub(super) fn requeue_failed_without_hints(
+        &mut self,
+        cx: &QueueContext<'_>,
+        pod: QueuedPodInfo,
+    ) {
         let rejected = !pod.unschedulable_plugins.is_empty() || !pod.pending_plugins.is_empty();
         let moved = self.moved_in_cycle == Some(self.cycle);
         let cause = MoveCause::event("ScheduleAttemptFailure");
@@ -57,7 +61,7 @@ impl SchedulingQueue {
         let Some(pod) = self.unschedulable.get(key).filter(|_| is_changed(old, new)) else {
             return;
         };
-        let (pod, from) = (QueuedPod::clone(pod), unschedulable_queue(pod));
+        let (pod, from) = (QueuedPodInfo::clone(pod), unschedulable_queue(pod));
         let label = Symbol::new("PodUpdate");
         self.requeue(cx, pod, from, RequeueDecision::AFTER_BACKOFF, label);
     }
@@ -77,7 +81,7 @@ impl SchedulingQueue {
         }
         let (namespace, plugins) = (pod.metadata.namespace, self.plugins.clone());
         let labels = cx.objects.namespace_labels(namespace);
-        let is_related = |waiting: &&Arc<QueuedPod>| {
+        let is_related = |waiting: &&Arc<QueuedPodInfo>| {
             let same_namespace = waiting.info.pod.metadata.namespace == namespace;
             let mut terms = waiting.info.own_terms().required_affinity.iter();
             (same_namespace
@@ -85,7 +89,7 @@ impl SchedulingQueue {
                 || terms.any(|term| term.matches(pod, &labels))
         };
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.chance(self.walks));
+        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
         let candidates = walk.filter(is_related).cloned().collect();
         let hints = plugins.matching(&event);
         self.move_pods(cx, candidates, JudgedEvent { event: &event, objects, hints: &hints });

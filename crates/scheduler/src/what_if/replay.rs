@@ -15,8 +15,8 @@ use crate::host::SchedulerHost;
 use crate::interventions;
 use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
-use kubestep_framework::pod::QueuedPod;
-use kubestep_framework::record::{CycleRecord, LeftOut, Outcome};
+use kubestep_framework::pod::QueuedPodInfo;
+use kubestep_framework::record::{CycleRecord, OmittedLists, Outcome};
 use kubestep_framework::status::node_statuses::Diagnosis;
 
 /// What is known of a cycle: enough to repeat it without its matrices.
@@ -62,7 +62,7 @@ impl ReplayHint {
     fn repeat(
         &self,
         scheduler: &mut Scheduler,
-        queued: QueuedPod,
+        queued: QueuedPodInfo,
         now: Time,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
@@ -78,7 +78,7 @@ impl ReplayHint {
         let mut search = scheduler.schedule_pod(&mut cycle, host);
         search.advance_start(self.processed);
         search.remember(self.node, || None);
-        cycle.record.left_out = Some(LeftOut { feasible: self.processed });
+        cycle.record.omitted = Some(OmittedLists { feasible: self.processed });
         cycle.record.node = Some(self.node);
         scheduler.assume_and_bind(cycle, self.node, host)
     }

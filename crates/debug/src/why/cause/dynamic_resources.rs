@@ -11,7 +11,7 @@ use kubestep_api::{ContainerExtendedResourceRequest, Node, NodeSelector};
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::dynamic_resources::structured as dra;
-use kubestep_plugins::dynamic_resources::structured::{Constrained, Shortage};
+use kubestep_plugins::dynamic_resources::structured::{Constrained, DeviceShortage};
 use kubestep_plugins::dynamic_resources::{
     DeviceReason, DynamicResourcesArgs, Unavailable, Wanted, WhyUnavailable, reasons, shortage,
 };
@@ -227,10 +227,10 @@ impl Holders {
 impl Devices {
     fn new(
         case: &RejectedCase<'_>,
-        found: &dra::Devices,
+        found: &dra::DeviceCounts,
         mappings: &[ContainerExtendedResourceRequest],
     ) -> Devices {
-        let dra::Devices { claim, request, class, wanted, all, devices, .. } = found.clone();
+        let dra::DeviceCounts { claim, request, class, wanted, all, devices, .. } = found.clone();
         let holders = case.memo.one(|| Holders::of(case));
         let of_request = mappings.iter().find(|mapping| *mapping.request_name == *request);
         Devices {
@@ -375,7 +375,7 @@ fn causes(case: &RejectedCase<'_>, node: &Node, reason: DeviceReason) -> Vec<Cau
     let quoted =
         |message: String| vec![Cause::new(DeviceCause::Message { message }, 1.0, Outlook::Manual)];
     match reason {
-        DeviceReason::Said(_) | DeviceReason::Failed(_) => quoted(case.status.message()),
+        DeviceReason::Status(_) | DeviceReason::Failed(_) => quoted(case.status.message()),
         DeviceReason::Unavailable(claims) => {
             claims.into_iter().map(|claim| unavailable(case, claim)).collect()
         }
@@ -404,16 +404,16 @@ fn unavailable(case: &RejectedCase<'_>, unavailable: Unavailable) -> Cause {
     Cause::new(cause, 1.0, outlook)
 }
 
-fn not_allocated(case: &RejectedCase<'_>, wanted: &Wanted, shortage: Shortage) -> Vec<Cause> {
-    let devices = |one: &dra::Devices| Devices::new(case, one, &wanted.mappings);
-    let short: Vec<&dra::Devices> = shortage.short().collect();
+fn not_allocated(case: &RejectedCase<'_>, wanted: &Wanted, shortage: DeviceShortage) -> Vec<Cause> {
+    let devices = |one: &dra::DeviceCounts| Devices::new(case, one, &wanted.mappings);
+    let short: Vec<&dra::DeviceCounts> = shortage.short().collect();
     if short.is_empty() && !shortage.requests.is_empty() {
         let requests = shortage.requests.iter().map(devices).collect();
         let constraints = shortage.constraints.into_iter().map(UnmetConstraint::new).collect();
         let cause = DeviceCause::NotTogether { requests, constraints };
         return vec![Cause::new(cause, 1.0, Outlook::Cluster)];
     }
-    let cause = |found: &&dra::Devices| {
+    let cause = |found: &&dra::DeviceCounts| {
         let (wanted, suitable) = (found.wanted.max(1), found.suitable.len());
         let missing = (wanted - suitable.min(wanted)) as f64 / wanted as f64;
         // Allocated devices may be released; missing or excluded ones stay so.

@@ -7,7 +7,7 @@ use kubestep_config::versions::Switch;
 use kubestep_framework::resource::amount;
 use kubestep_plugins::dynamic_resources::found_devices;
 use kubestep_plugins::image_locality::held_images;
-use kubestep_plugins::inter_pod_affinity::Weights;
+use kubestep_plugins::inter_pod_affinity::DomainWeights;
 use kubestep_plugins::node_affinity::{NodeAffinityArgs, preferred_terms};
 use kubestep_plugins::node_resources::balanced_allocation::{
     NodeResourcesBalancedAllocationArgs, balances,
@@ -115,7 +115,7 @@ pub(super) fn pod_topology_spread(case: &ScoredCase<'_>) -> Vec<ScoreFactor> {
 
 /// What each pod contributes to the node's domains.
 pub(super) fn inter_pod_affinity(case: &ScoredCase<'_>) -> Vec<ScoreFactor> {
-    let Some(weights) = case.scored.state.read::<Weights>() else { return Vec::new() };
+    let Some(weights) = case.scored.state.read::<DomainWeights>() else { return Vec::new() };
     let parts = weights.parts(case.node).into_iter();
     parts.map(|(key, domain, weight)| ScoreFactor::new(format!("{key}={domain}"), weight)).collect()
 }

@@ -22,7 +22,7 @@ const EXPLAINED: usize = 3;
 /// Why a pod is, or would be, placed where it is.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Placement {
+pub struct NodePlacement {
     /// The node chosen; absent if it is not decided which of the best it would be.
     pub node: Option<Symbol>,
     /// Whether the pod was nominated to that node, which fitted, so that no other was asked.
@@ -186,13 +186,13 @@ const EXPLAINERS: &[ScoreExplainer] = &[
 ];
 
 /// The placement of a recorded cycle. `asked` are nodes to be explained in any case.
-pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) -> Placement {
+pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) -> NodePlacement {
     let name = |id: &NodeId| record.nodes.name(*id);
     let nodes: Vec<Symbol> = record.feasible.iter().map(name).collect();
     let ranking = ranking(&nodes, &record.score, record.node);
     let mut formulas = formulas(probe, &nodes, &ranking, record.node, asked);
     formulas.extend(by_extenders(record, &formulas));
-    Placement {
+    NodePlacement {
         nominated_first: record.node.is_some() && record.nominated_first == record.node,
         node: record.node,
         plugins: plugins(&record.score),
@@ -204,7 +204,11 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
 }
 
 /// How the nodes that fit now would be ranked. `None` if there are none or a plugin fails.
-pub(super) fn supposed(probe: &Probe, fitting: &[Symbol], asked: &[Symbol]) -> Option<Placement> {
+pub(super) fn supposed(
+    probe: &Probe,
+    fitting: &[Symbol],
+    asked: &[Symbol],
+) -> Option<NodePlacement> {
     let ids: Vec<NodeId> = fitting.iter().filter_map(|name| id(probe, *name)).collect();
     if ids.is_empty() {
         return None;
@@ -214,7 +218,7 @@ pub(super) fn supposed(probe: &Probe, fitting: &[Symbol], asked: &[Symbol]) -> O
     let best: Vec<Symbol> =
         ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
     let node = if let [only] = best[..] { Some(only) } else { None };
-    Some(Placement {
+    Some(NodePlacement {
         nominated_first: false,
         node,
         plugins: plugins(&scored.record),

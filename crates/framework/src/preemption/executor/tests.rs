@@ -11,27 +11,27 @@ use kubestep_api::Pod;
 struct Unbound {
     waiting: Vec<(&'static str, bool)>,
     binding: Vec<(&'static str, bool)>,
-    told: Vec<String>,
+    messages: Vec<String>,
 }
 
 impl VictimHooks for Unbound {
     fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
         let (_, stopped) = self.waiting.iter().find(|(waiting, _)| uid == *waiting)?;
-        self.told.push(format!("{plugin}: {message}"));
+        self.messages.push(format!("{plugin}: {message}"));
         Some(*stopped)
     }
 
     fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
         let waits = self.waiting.iter().any(|(waiting, _)| uid == *waiting);
         if waits {
-            self.told.push(format!("rejected by {plugin}: {message}"));
+            self.messages.push(format!("rejected by {plugin}: {message}"));
         }
         waits
     }
 
     fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool> {
         let (_, stopped) = self.binding.iter().find(|(binding, _)| uid == *binding)?;
-        self.told.push(cause.into());
+        self.messages.push(cause.into());
         Some(*stopped)
     }
 }
@@ -42,7 +42,7 @@ struct Scene {
     host: FakeHost,
     hooks: Unbound,
     nominated: NominatedPods,
-    shared: Shared,
+    shared: PluginStore,
 }
 
 impl Scene {
@@ -120,22 +120,22 @@ fn all_but_the_last_then_the_last() {
     assert_eq!(last_pending(&scene), None);
     assert_eq!(scene.step(&mut eviction), EvictionStage::LastPending);
     let note = "Preempted by pod default-p on node n1";
-    let gone = |name: &str| {
+    let deletions = |name: &str| {
         [
             format!("mark default/{name}"),
             format!("delete default/{name}"),
             format!("event default/{name}: {note}"),
         ]
     };
-    assert_eq!(scene.asked(), [gone("a"), gone("b")].concat());
+    assert_eq!(scene.asked(), [deletions("a"), deletions("b")].concat());
     assert_eq!(last_pending(&scene), Some(key("c")));
     assert_eq!(scene.step(&mut eviction), EvictionStage::Done);
-    assert_eq!(scene.asked(), gone("c"));
+    assert_eq!(scene.asked(), deletions("c"));
     assert!(scene.shared.preempting.is_empty());
 }
 
 #[test]
-fn the_victim_is_told_why() {
+fn the_victim_gets_the_reason() {
     let mut scene = Scene::default();
     let mut eviction = begun(victims(&["a"]), &mut scene);
     scene.step(&mut eviction);
@@ -153,10 +153,10 @@ fn the_victim_is_told_why() {
     let Asked::Event(event) = &scene.host.asked[2] else { panic!("no event") };
     assert_eq!((event.kind, event.reason, event.action), ("Normal", "Preempted", "Preempting"));
     // Already marked: it is only deleted.
-    let mut told = pod("b").on("n1");
-    told.status.conditions = vec![condition];
+    let mut known = pod("b").on("n1");
+    known.status.conditions = vec![condition];
     scene.asked();
-    let mut eviction = begun(vec![told], &mut scene);
+    let mut eviction = begun(vec![known], &mut scene);
     scene.step(&mut eviction);
     scene.step(&mut eviction);
     assert_eq!(scene.asked()[0], "delete default/b");
@@ -204,7 +204,7 @@ fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
 fn up_to_1_35_a_failure_does_not_spare_a_last_victim_at_permit() {
     let old = without(Switch::FailedVictimEndsPreemption);
     let old = old.with(Switch::WaitingVictimRequeued, false);
-    let told = |waiting: Vec<(&'static str, bool)>| {
+    let messages = |waiting: Vec<(&'static str, bool)>| {
         let mut scene = Scene::default();
         scene.host.refuse = vec!["a".into()];
         scene.hooks.waiting = waiting;
@@ -212,10 +212,10 @@ fn up_to_1_35_a_failure_does_not_spare_a_last_victim_at_permit() {
         let mut eviction = Eviction::new(preemptor(), all, old).unwrap();
         assert_eq!(scene.step(&mut eviction), EvictionStage::Failed);
         assert!(scene.asked().iter().all(|asked| !asked.starts_with("delete")));
-        scene.hooks.told
+        scene.hooks.messages
     };
-    assert_eq!(told(vec![("default-c", true)]), ["rejected by DefaultPreemption: preempted"]);
-    assert!(told(vec![]).is_empty());
+    assert_eq!(messages(vec![("default-c", true)]), ["rejected by DefaultPreemption: preempted"]);
+    assert!(messages(vec![]).is_empty());
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn up_to_1_34_a_terminating_victim_is_deleted_again() {
 #[test]
 fn a_victim_that_is_gone_gets_no_event() {
     let mut scene = Scene::default();
-    scene.host.gone = vec!["a".into()];
+    scene.host.deleted = vec!["a".into()];
     let mut eviction = begun(victims(&["a"]), &mut scene);
     scene.step(&mut eviction);
     assert_eq!(scene.step(&mut eviction), EvictionStage::Done);
@@ -289,7 +289,7 @@ fn victims_that_are_not_bound_are_stopped_in_memory() {
     assert_eq!(asked[5..7], ["mark default/d", "delete default/d"]);
     let waiting = "DefaultPreemption: preempted";
     let binding = "preempted by DefaultPreemption";
-    assert_eq!(scene.hooks.told, [waiting, waiting, binding, binding]);
+    assert_eq!(scene.hooks.messages, [waiting, waiting, binding, binding]);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn up_to_1_35_only_victims_at_permit_are_stopped_by_a_rejection() {
     let events = ["a", "b"].map(|name| format!("event default/{name}: {note}"));
     let [of_a, of_b] = events;
     assert_eq!(scene.asked(), [vec![of_a], deleted.to_vec(), vec![of_b]].concat());
-    assert_eq!(scene.hooks.told, ["rejected by DefaultPreemption: preempted"]);
+    assert_eq!(scene.hooks.messages, ["rejected by DefaultPreemption: preempted"]);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn lower_nominations_to_the_node_are_cleared_first() {
     for pod in [nominated("low", 8), nominated("equal", 9), info(pod("stub"))] {
         scene.nominated.push("n1".into(), pod);
     }
-    scene.nominated.push("n2".into(), nominated("elsewhere", 1));
+    scene.nominated.push("n2".into(), nominated("other", 1));
     let mut eviction = begun(victims(&["a"]), &mut scene);
     scene.step(&mut eviction);
     assert_eq!(scene.asked(), ["nominate default/low to \"\""]);

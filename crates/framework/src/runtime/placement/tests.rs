@@ -159,7 +159,7 @@ fn scores_are_normalized_before_they_are_weighted() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_in_upstreams_words() {
+fn errors_have_upstreams_text() {
     let error = |factory: Build| totals(&[FIRST, ("Odd", 1, factory)]).unwrap_err();
     let score: Build = |_, _| {
         Ok(Arc::new(ByRule { name: "Odd", score: |_| Err(Status::error("broken")), ..PLAIN }))

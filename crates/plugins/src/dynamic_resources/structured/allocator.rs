@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::dynamic_resources::structured::constraint::ConstraintState;
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
-use crate::dynamic_resources::structured::pools::{Pool, PoolState, Slices};
+use crate::dynamic_resources::structured::pools::{DevicePool, PoolState, Slices};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData, RequestView};
 use crate::dynamic_resources::structured::search::{
     DeviceSearch, SearchPosition, SearchStop, full_name,
@@ -119,7 +119,7 @@ impl Allocator {
     }
 
     /// The pool's counters less the consumption of the allocated devices.
-    pub(super) fn available_counters(&self, pool: &Pool<'_>) -> Arc<Counters> {
+    pub(super) fn available_counters(&self, pool: &DevicePool<'_>) -> Arc<Counters> {
         let mut known = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || Arc::new(counters::available(pool, &self.allocated));
         known.entry(pool.id.name).or_insert_with(compute).clone()
@@ -133,7 +133,7 @@ impl Allocator {
 fn finish(
     search: &DeviceSearch<'_>,
     found: Result<bool, SearchStop>,
-    pools: &[Pool<'_>],
+    pools: &[DevicePool<'_>],
 ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
     match found {
         Ok(true) => {
@@ -206,8 +206,8 @@ impl<'a> DeviceSearch<'a> {
             )));
         }
         let asks = views.iter().find(|view| view.capacity.is_some());
-        let refuses = !features.consumable_capacity && !features.is_stable();
-        match asks.filter(|_| refuses) {
+        let rejects = !features.consumable_capacity && !features.is_stable();
+        match asks.filter(|_| rejects) {
             None => Ok(()),
             Some(view) => Err(SearchStop::Failed(format!(
                 "claim {claim}, {} {}: has capacity requests, but the DRAConsumableCapacity \
@@ -303,7 +303,7 @@ impl<'a> DeviceSearch<'a> {
 }
 
 /// Why the pool prevents requests for all devices: every pool must be complete and valid.
-fn unusable(pool: &Pool<'_>) -> Option<String> {
+fn unusable(pool: &DevicePool<'_>) -> Option<String> {
     let state = match pool.state {
         PoolState::Usable => return None,
         PoolState::Incomplete => "being updated",

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dynamic_resources::structured::pools::Pool;
+use crate::dynamic_resources::structured::pools::DevicePool;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Device, Quantity};
 use kubestep_framework::dra::AllocatedDevices;
@@ -13,7 +13,7 @@ use kubestep_framework::dra::AllocatedDevices;
 pub type Counters = BTreeMap<Symbol, BTreeMap<Symbol, Quantity>>;
 
 /// The pool's counters less the consumption of its allocated devices; amounts may be negative.
-pub fn available(pool: &Pool<'_>, allocated: &AllocatedDevices) -> Counters {
+pub fn available(pool: &DevicePool<'_>, allocated: &AllocatedDevices) -> Counters {
     let sets = pool.counters.iter();
     let mut left: Counters = sets
         .map(|(name, set)| {
@@ -21,7 +21,7 @@ pub fn available(pool: &Pool<'_>, allocated: &AllocatedDevices) -> Counters {
             (*name, counters.map(|(name, counter)| (*name, counter.value.clone())).collect())
         })
         .collect();
-    for slice in pool.slices.iter().chain(&pool.elsewhere) {
+    for slice in pool.slices.iter().chain(&pool.other_node_slices) {
         let devices = slice.slice.spec.devices.iter();
         for device in devices.filter(|device| allocated.contains(&slice.id(device))) {
             release(&mut left, device);

@@ -25,7 +25,7 @@ use kubestep_framework::dra::counts_shares;
 
 pub use allocator::{AllocationError, Allocator};
 pub use rules::SearchRules;
-pub use shortage::{Constrained, Devices, Shortage};
+pub use shortage::{Constrained, DeviceCounts, DeviceShortage};
 
 /// The maximum number of devices allocated to one claim.
 pub(crate) const MAX_DEVICES_PER_CLAIM: usize = 32;
@@ -36,7 +36,7 @@ pub(crate) const MAX_DEVICES_PER_CLAIM: usize = 32;
 pub struct Features {
     /// DRAConsumableCapacity: several claims may share a device by capacity.
     pub consumable_capacity: bool,
-    /// Devices may have binding conditions.
+    /// DeviceCounts may have binding conditions.
     pub binding_conditions: bool,
     /// DRADeviceTaints: taints exclude devices.
     pub taints: bool,

@@ -9,7 +9,7 @@ use crate::dynamic_resources::structured::SearchRules;
 use crate::dynamic_resources::structured::node_selector::node_selector;
 use crate::dynamic_resources::structured::request::Alternatives;
 use crate::dynamic_resources::structured::search::{DeviceSearch, Pick};
-use kubestep_api::admission::made_up_uid;
+use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     AllocationConfigSource, AllocationResult, DeviceAllocationConfiguration,
@@ -79,7 +79,7 @@ impl DeviceSearch<'_> {
 /// A unique name for a share of a device. Upstream's is random; this one is the same in every
 /// run.
 fn share_id(claim: Symbol, device: DeviceId, at: usize) -> Symbol {
-    made_up_uid(&format!("{claim}/{device}/{at}"))
+    derived_uid(&format!("{claim}/{device}/{at}"))
 }
 
 /// The configurations of the requests' classes: each class once, with all of its requests. Older

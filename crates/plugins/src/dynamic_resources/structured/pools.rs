@@ -44,7 +44,7 @@ pub enum PoolState {
 
 /// A pool as seen from one node.
 #[derive(Clone, Debug)]
-pub struct Pool<'a> {
+pub struct DevicePool<'a> {
     /// The driver and name.
     pub id: PoolId,
     /// Whether it can be used; if not, the other fields are empty (since 1.35).
@@ -52,7 +52,7 @@ pub struct Pool<'a> {
     /// The slices with devices for the node, sorted by name.
     pub slices: Vec<&'a PreparedSlice>,
     /// Slices with devices for other nodes, which consume the same counters.
-    pub elsewhere: Vec<&'a PreparedSlice>,
+    pub other_node_slices: Vec<&'a PreparedSlice>,
     /// The counter sets that its devices consume.
     pub counters: BTreeMap<Symbol, &'a CounterSet>,
 }
@@ -99,7 +99,11 @@ impl Slices {
     ///
     /// # Errors
     /// A node selector is invalid.
-    pub fn pools(&self, node: &Node, features: &Features) -> Result<Vec<Pool<'_>>, PluginError> {
+    pub fn pools(
+        &self,
+        node: &Node,
+        features: &Features,
+    ) -> Result<Vec<DevicePool<'_>>, PluginError> {
         let partitionable = features.partitionable;
         let mut found: BTreeMap<PoolId, Vec<&PreparedSlice>> = BTreeMap::new();
         let local = self.on_node.get(&node.metadata.name).into_iter().flatten();
@@ -112,10 +116,10 @@ impl Slices {
             }
         }
         let pools = found.into_iter();
-        let pools: Vec<Pool<'_>> =
+        let pools: Vec<DevicePool<'_>> =
             pools.filter_map(|(id, slices)| self.pool(id, slices, features)).collect();
         let (last, mut first): (Vec<_>, Vec<_>) =
-            pools.into_iter().partition(Pool::has_binding_conditions);
+            pools.into_iter().partition(DevicePool::has_binding_conditions);
         first.extend(last);
         Ok(first)
     }
@@ -126,12 +130,12 @@ impl Slices {
         id: PoolId,
         slices: Vec<&'a PreparedSlice>,
         features: &Features,
-    ) -> Option<Pool<'a>> {
+    ) -> Option<DevicePool<'a>> {
         let written = slices.first()?.slice.spec.pool.clone();
         let is_complete = |count: usize| count as i64 == written.resource_slice_count;
         let (is_seen_whole, partitionable) = (is_complete(slices.len()), features.partitionable);
         if is_seen_whole || !features.rules.skips_unusable {
-            let pool = Pool::new(id, slices, Vec::new(), partitionable);
+            let pool = DevicePool::new(id, slices, Vec::new(), partitionable);
             return Some(if is_seen_whole { pool } else { pool.seen_in_part() });
         }
         let all = self.by_pool.get(&id)?.iter().filter_map(|at| self.all.get(*at));
@@ -141,9 +145,9 @@ impl Slices {
         }
         let all: Vec<_> = all.filter(|slice| generation(slice) == written.generation).collect();
         if !is_complete(all.len()) {
-            return Some(Pool::unusable(id, PoolState::Incomplete));
+            return Some(DevicePool::unusable(id, PoolState::Incomplete));
         }
-        Some(Pool::new(id, slices, all, partitionable))
+        Some(DevicePool::new(id, slices, all, partitionable))
     }
 }
 
@@ -163,10 +167,10 @@ fn pool_of(slice: &PreparedSlice) -> PoolId {
     PoolId { driver: slice.slice.spec.driver, name: slice.slice.spec.pool.name }
 }
 
-impl<'a> Pool<'a> {
-    fn unusable(id: PoolId, state: PoolState) -> Pool<'a> {
-        let (slices, elsewhere) = (Vec::new(), Vec::new());
-        Pool { id, state, slices, elsewhere, counters: BTreeMap::new() }
+impl<'a> DevicePool<'a> {
+    fn unusable(id: PoolId, state: PoolState) -> DevicePool<'a> {
+        let (slices, other_node_slices) = (Vec::new(), Vec::new());
+        DevicePool { id, state, slices, other_node_slices, counters: BTreeMap::new() }
     }
 
     /// A complete pool; `all` holds all its slices if the node sees only some of them.
@@ -175,24 +179,24 @@ impl<'a> Pool<'a> {
         mut slices: Vec<&'a PreparedSlice>,
         all: Vec<&'a PreparedSlice>,
         partitionable: bool,
-    ) -> Pool<'a> {
+    ) -> DevicePool<'a> {
         slices.sort_by_key(|slice| slice.slice.metadata.name);
         let seen: BTreeSet<Symbol> = slices.iter().map(|slice| slice.slice.metadata.name).collect();
-        let elsewhere: Vec<_> = match partitionable && slices.len() != all.len() {
+        let other_node_slices: Vec<_> = match partitionable && slices.len() != all.len() {
             true => all,
             false => Vec::new(),
         };
         let unseen = |slice: &&PreparedSlice| !seen.contains(&slice.slice.metadata.name);
-        let mut pool = Pool {
+        let mut pool = DevicePool {
             id,
             state: PoolState::Usable,
             slices,
-            elsewhere: elsewhere.into_iter().filter(unseen).collect(),
+            other_node_slices: other_node_slices.into_iter().filter(unseen).collect(),
             counters: BTreeMap::new(),
         };
         match pool.check(partitionable) {
             Ok(()) => pool,
-            Err(reason) => Pool::unusable(id, PoolState::Invalid(reason.to_string())),
+            Err(reason) => DevicePool::unusable(id, PoolState::Invalid(reason.to_string())),
         }
     }
 
@@ -206,16 +210,16 @@ impl<'a> Pool<'a> {
             self.counters = counter_sets(&with_counters)?;
             check_consumption(&self.counters, &with_counters)?;
             check_consumption(&self.counters, &with_devices)?;
-            check_consumption(&self.counters, &self.elsewhere)?;
+            check_consumption(&self.counters, &self.other_node_slices)?;
         }
         self.slices = with_devices;
         Ok(())
     }
 
     /// Up to 1.34 a pool of which the node does not see all slices is incomplete, yet in use.
-    fn seen_in_part(self) -> Pool<'a> {
+    fn seen_in_part(self) -> DevicePool<'a> {
         match self.state {
-            PoolState::Usable => Pool { state: PoolState::Incomplete, ..self },
+            PoolState::Usable => DevicePool { state: PoolState::Incomplete, ..self },
             _ => self,
         }
     }
@@ -308,7 +312,7 @@ mod tests {
         let json = json!({"metadata": {"name": node, "labels": {"zone": "a"}}});
         let node: Node = serde_json::from_value(json).unwrap();
         let pools = slices.pools(&node, &features).unwrap();
-        let describe = |pool: &Pool<'_>| match &pool.state {
+        let describe = |pool: &DevicePool<'_>| match &pool.state {
             PoolState::Usable => {
                 let devices = pool.slices.iter().flat_map(|slice| &slice.slice.spec.devices);
                 let names: Vec<_> = devices.map(|device| device.name.as_str()).collect();
@@ -387,8 +391,8 @@ mod tests {
             ]}]})
         };
         selected["nodeSelector"] = zone("a");
-        let mut elsewhere = spec(("b", 1, 1), "", json!([{"name": "b"}]));
-        elsewhere["nodeSelector"] = zone("b");
+        let mut other_node_slices = spec(("b", 1, 1), "", json!([{"name": "b"}]));
+        other_node_slices["nodeSelector"] = zone("b");
         let mut everywhere = spec(("c", 1, 1), "", json!([{"name": "c"}]));
         everywhere["allNodes"] = json!(true);
         let devices = json!([{"name": "d", "nodeName": "x"}, {"name": "e", "nodeName": "n"}]);
@@ -397,7 +401,7 @@ mod tests {
         let nowhere = spec(("e", 1, 1), "", json!([{"name": "f"}]));
         let slices = slices(&[
             ("s1", selected),
-            ("s2", elsewhere),
+            ("s2", other_node_slices),
             ("s3", everywhere),
             ("s4", each),
             ("s5", nowhere),

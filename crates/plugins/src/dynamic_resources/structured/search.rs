@@ -15,7 +15,7 @@ use crate::dynamic_resources::structured::allocator::Allocator;
 use crate::dynamic_resources::structured::constraint::{ConstraintState, RequestName};
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
-use crate::dynamic_resources::structured::pools::{Pool, PoolState};
+use crate::dynamic_resources::structured::pools::{DevicePool, PoolState};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData};
 use crate::dynamic_resources::structured::rules::AllDevices;
 use crate::dynamic_resources::structured::{MAX_DEVICES_PER_CLAIM, capacity};
@@ -86,7 +86,7 @@ pub struct DeviceSearch<'a> {
     pub allocator: &'a Allocator,
     pub node: &'a Node,
     pub claims: &'a [Arc<ResourceClaim>],
-    pub pools: &'a [Pool<'a>],
+    pub pools: &'a [DevicePool<'a>],
     /// By claim and request.
     pub requests: Vec<Vec<Alternatives<'a>>>,
     /// The constraints of each claim, with what they require so far.
@@ -108,7 +108,7 @@ impl<'a> DeviceSearch<'a> {
         allocator: &'a Allocator,
         node: &'a Node,
         claims: &'a [Arc<ResourceClaim>],
-        pools: &'a [Pool<'a>],
+        pools: &'a [DevicePool<'a>],
     ) -> DeviceSearch<'a> {
         DeviceSearch {
             allocator,
@@ -133,6 +133,9 @@ impl<'a> DeviceSearch<'a> {
     }
 
     /// Continues at `at`. `alternative_taken`: whether `at.sub` is already chosen.
+    ///
+    /// It calls itself for each device as upstream's search does, so the depth is bounded by
+    /// [`MAX_DEVICES_PER_CLAIM`] for each claim of the pod.
     fn allocate(
         &mut self,
         at: SearchPosition,
@@ -208,7 +211,7 @@ impl<'a> DeviceSearch<'a> {
             AllDevices::Keeping | AllDevices::Releasing if undo.is_none() => return Ok(false),
             _ => {}
         }
-        // Up to 1.35 the search goes on with the first alternative.
+        // Up to 1.35 the search continues with the first alternative.
         let sub = if rules.all_in_alternatives { at.sub } else { 0 };
         let done = self.next_device(SearchPosition { sub, ..at }, DeviceCursor::default());
         match (rules.all, undo) {
@@ -259,7 +262,7 @@ impl<'a> DeviceSearch<'a> {
     }
 
     /// Up to 1.34 an invalid pool is an error.
-    fn check_pool(&self, pool: &Pool<'_>) -> Result<(), SearchStop> {
+    fn check_pool(&self, pool: &DevicePool<'_>) -> Result<(), SearchStop> {
         match &pool.state {
             PoolState::Invalid(why) if !self.allocator.features().rules.skips_unusable => {
                 let name = pool.id.name;
@@ -381,7 +384,7 @@ impl<'a> DeviceSearch<'a> {
             return Ok(None);
         }
         if !self.takes_counters(device, is_shared)
-            || (features.taints && is_kept_off(device, view.tolerations))
+            || (features.taints && has_untolerated_taint(device, view.tolerations))
             || !self.meets_constraints(at, data, device, must)?
         {
             return Ok(None);
@@ -464,7 +467,7 @@ impl<'a> DeviceSearch<'a> {
         }
         if undo.is_shared {
             if let Some(pick) = self.picks[claim].get(undo.picks) {
-                give_back(&mut self.allocating_capacity, id, &pick.consumed);
+                release_capacity(&mut self.allocating_capacity, id, &pick.consumed);
             }
         } else if let Some(consumed) = self.consumed.get_mut(&id.pool) {
             counters::release(consumed, undo.device.device);
@@ -473,7 +476,7 @@ impl<'a> DeviceSearch<'a> {
     }
 }
 
-fn give_back(all: &mut HashMap<DeviceId, Capacities>, id: DeviceId, consumed: &Capacities) {
+fn release_capacity(all: &mut HashMap<DeviceId, Capacities>, id: DeviceId, consumed: &Capacities) {
     if consumed.is_empty() {
         return;
     }
@@ -500,7 +503,10 @@ pub(super) fn unmet_selector(
 }
 
 /// Whether the device has a NoSchedule or NoExecute taint that is not tolerated.
-pub(super) fn is_kept_off(device: DeviceRef<'_>, tolerations: &[DeviceToleration]) -> bool {
+pub(super) fn has_untolerated_taint(
+    device: DeviceRef<'_>,
+    tolerations: &[DeviceToleration],
+) -> bool {
     let effects = [DeviceTaintEffect::NoSchedule, DeviceTaintEffect::NoExecute];
     let taints = device.device.taints.iter();
     let mut keeping = taints.filter(|taint| effects.contains(&taint.effect));

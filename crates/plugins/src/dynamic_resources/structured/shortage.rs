@@ -13,7 +13,7 @@ use crate::dynamic_resources::structured::device::DeviceRef;
 use crate::dynamic_resources::structured::pools::PoolState;
 use crate::dynamic_resources::structured::request::RequestData;
 use crate::dynamic_resources::structured::search::{
-    DeviceSearch, SearchPosition, full_name, is_kept_off, unmet_selector,
+    DeviceSearch, SearchPosition, full_name, has_untolerated_taint, unmet_selector,
 };
 use kubestep_api::intern::Symbol;
 use kubestep_api::{DeviceAttribute, Node, ResourceClaim};
@@ -21,16 +21,16 @@ use kubestep_framework::dra::DeviceId;
 
 /// What prevents an allocation on a node.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Shortage {
+pub struct DeviceShortage {
     /// The devices by request.
-    pub requests: Vec<Devices>,
+    pub requests: Vec<DeviceCounts>,
     /// The constraints without which the claims could be allocated.
     pub constraints: Vec<Constrained>,
 }
 
 /// The devices available to a node, counted by whether a request can use them.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Devices {
+pub struct DeviceCounts {
     /// The claim, as `namespace/name`.
     pub claim: String,
     /// The request, or `request/alternative`.
@@ -45,13 +45,13 @@ pub struct Devices {
     pub devices: usize,
     /// The number of devices that a selector rejects, by the first such selector.
     pub unselected: Vec<(Symbol, usize)>,
-    /// Devices allocated to other claims.
+    /// DeviceCounts allocated to other claims.
     pub taken: Vec<DeviceId>,
     /// The number of devices with an untolerated taint.
     pub tainted: usize,
     /// The number of devices with too little free capacity, or whose pool's counters are too low.
     pub too_small: usize,
-    /// Devices that match this request by itself.
+    /// DeviceCounts that match this request by itself.
     pub suitable: Vec<DeviceId>,
     /// The number of pools that are incomplete or invalid.
     pub unusable_pools: usize,
@@ -74,21 +74,21 @@ pub struct Constrained {
     pub values: BTreeMap<String, Vec<Symbol>>,
 }
 
-impl Shortage {
+impl DeviceShortage {
     /// The requests with too few matching devices for every one of their alternatives.
-    pub fn short(&self) -> impl Iterator<Item = &Devices> {
-        let met = |request: &&Devices| {
+    pub fn short(&self) -> impl Iterator<Item = &DeviceCounts> {
+        let met = |request: &&DeviceCounts| {
             let same = self.requests.iter().filter(|one| one.is_of(request));
-            same.into_iter().any(Devices::is_enough)
+            same.into_iter().any(DeviceCounts::is_enough)
         };
         self.requests.iter().filter(move |request| !met(request))
     }
 }
 
-impl Devices {
+impl DeviceCounts {
     /// Whether both belong to the same request of the claim.
-    fn is_of(&self, other: &Devices) -> bool {
-        let base = |one: &Devices| one.request.split('/').next().map(str::to_owned);
+    fn is_of(&self, other: &DeviceCounts) -> bool {
+        let base = |one: &DeviceCounts| one.request.split('/').next().map(str::to_owned);
         self.claim == other.claim && base(self) == base(other)
     }
 
@@ -107,16 +107,16 @@ impl Devices {
 
 impl Allocator {
     /// Why the claims cannot be allocated on the node. Empty if the claims themselves are invalid.
-    pub fn shortage(&self, node: &Node, claims: &[Arc<ResourceClaim>]) -> Shortage {
+    pub fn shortage(&self, node: &Node, claims: &[Arc<ResourceClaim>]) -> DeviceShortage {
         let Ok(pools) = self.slices.pools(node, &self.features()) else {
-            return Shortage::default();
+            return DeviceShortage::default();
         };
         let mut search = DeviceSearch::new(self, node, claims, &pools);
         if search.prepare().is_err() {
-            return Shortage::default();
+            return DeviceShortage::default();
         }
         let requests = search.each_request();
-        let mut shortage = Shortage { requests, constraints: Vec::new() };
+        let mut shortage = DeviceShortage { requests, constraints: Vec::new() };
         if shortage.short().next().is_none() {
             shortage.constraints = self.unmet_constraints(&search, &shortage.requests);
         }
@@ -128,7 +128,7 @@ impl Allocator {
     fn unmet_constraints(
         &self,
         search: &DeviceSearch<'_>,
-        requests: &[Devices],
+        requests: &[DeviceCounts],
     ) -> Vec<Constrained> {
         let each = || {
             let of_claim = |(claim, all): (usize, &Vec<ConstraintState>)| {
@@ -167,7 +167,7 @@ impl Allocator {
 
 impl<'a> DeviceSearch<'a> {
     /// Counts the devices for each request by itself, before any device is allocated.
-    fn each_request(&mut self) -> Vec<Devices> {
+    fn each_request(&mut self) -> Vec<DeviceCounts> {
         let requests = self.requests.clone();
         let mut found = Vec::new();
         for (claim, requests) in requests.iter().enumerate() {
@@ -181,19 +181,19 @@ impl<'a> DeviceSearch<'a> {
         found
     }
 
-    fn devices(&mut self, at: SearchPosition, data: &RequestData<'a>) -> Devices {
+    fn devices(&mut self, at: SearchPosition, data: &RequestData<'a>) -> DeviceCounts {
         let name = data.view.name;
         let sub = name.sub.map(|sub| format!("/{sub}")).unwrap_or_default();
         let pools = self.pools;
         let unusable = pools.iter().filter(|pool| pool.state != PoolState::Usable);
-        let mut found = Devices {
+        let mut found = DeviceCounts {
             claim: full_name(&self.claims[at.claim]),
             request: format!("{}{sub}", name.base),
             class: data.view.class,
             wanted: data.wanted,
             all: data.view.wants_all(),
             unusable_pools: unusable.count(),
-            ..Devices::default()
+            ..DeviceCounts::default()
         };
         for (pool, known) in pools.iter().enumerate() {
             for slice in &known.slices {
@@ -209,7 +209,7 @@ impl<'a> DeviceSearch<'a> {
 
     fn count(
         &mut self,
-        found: &mut Devices,
+        found: &mut DeviceCounts,
         at: SearchPosition,
         data: &RequestData<'a>,
         device: DeviceRef<'a>,
@@ -228,7 +228,7 @@ impl<'a> DeviceSearch<'a> {
             }
         } else if self.is_taken(at, data, &device.id) {
             found.taken.push(device.id);
-        } else if features.taints && is_kept_off(device, data.view.tolerations) {
+        } else if features.taints && has_untolerated_taint(device, data.view.tolerations) {
             found.tainted += 1;
         } else if !self.has_capacity(data, device) || !self.has_counters(device) {
             found.too_small += 1;
@@ -245,7 +245,7 @@ impl<'a> DeviceSearch<'a> {
         takes
     }
 
-    fn constrained(&self, claim: usize, at: usize, requests: &[Devices]) -> Constrained {
+    fn constrained(&self, claim: usize, at: usize, requests: &[DeviceCounts]) -> Constrained {
         let (name, constraint) = (full_name(&self.claims[claim]), &self.constraints[claim][at]);
         let data = self.requests[claim].iter().flat_map(|request| &request.data);
         let over: BTreeSet<Symbol> = data

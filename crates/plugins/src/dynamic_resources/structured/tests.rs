@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::dynamic_resources::structured::pools::Slices;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{AllocationResult, Node, Object, ResourceClaim, ResourceSlice};
+use kubestep_api::{AllocationResult, DeviceRequest, Node, Object, ResourceClaim, ResourceSlice};
 use kubestep_config::KubeVersion;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId};
 use kubestep_framework::objects::Objects;
@@ -146,7 +146,7 @@ fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>
 }
 
 /// What one node lacks for a claim of this request.
-fn shortage(request: Value, slices: Value) -> Shortage {
+fn shortage(request: Value, slices: Value) -> DeviceShortage {
     let situation = json!({
         "features": ["PartitionableDevices"],
         "claims": [{"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}],
@@ -155,6 +155,80 @@ fn shortage(request: Value, slices: Value) -> Shortage {
     });
     let node: Node = of(&json!({"metadata": {"name": "n"}}));
     allocator(&situation).shortage(&node, &claims(&situation))
+}
+
+/// The claims with one of their requests alone, without constraints.
+fn each_alone(claims: &[Arc<ResourceClaim>]) -> Vec<ResourceClaim> {
+    let of_claim = |claim: &Arc<ResourceClaim>| {
+        let alone = |request: &DeviceRequest| {
+            let mut alone = ResourceClaim::clone(claim);
+            alone.spec.devices.requests = vec![request.clone()];
+            alone.spec.devices.constraints.clear();
+            alone
+        };
+        claim.spec.devices.requests.iter().map(alone).collect::<Vec<_>>()
+    };
+    claims.iter().flat_map(of_claim).collect()
+}
+
+/// Counting devices is a walk of its own beside the search, so both are compared, on every case of
+/// upstream's table and with each of its devices allocated to another claim: a request is short
+/// exactly if the search finds nothing for it alone, and claims whose requests are not short fail
+/// for a constraint, or because their requests compete.
+#[test]
+fn a_request_is_short_exactly_if_the_search_finds_nothing_for_it() {
+    let mut wrong = Vec::new();
+    let mut compared = [0, 0, 0];
+    for mut situation in situations() {
+        let node: Node = of(&situation["node"]);
+        let claims = claims(&situation);
+        let dedicated: Vec<Value> = each(&situation["dedicated"]).cloned().collect();
+        for taken in [None].into_iter().chain(device_names(&situation).into_iter().map(Some)) {
+            let all = dedicated.iter().cloned().chain(taken.clone().map(Value::from));
+            situation["dedicated"] = all.collect();
+            let mut allocator = allocator(&situation);
+            allocator.look_limit = 2_000; // some cases make the search try very many devices
+            for alone in each_alone(&claims) {
+                let alone = [Arc::new(alone)];
+                let Ok(found) = allocator.allocate(&node, &alone) else { continue };
+                let short = allocator.shortage(&node, &alone).short().count();
+                compared[usize::from(found.is_some())] += 1;
+                if (short > 0) != found.is_none() {
+                    wrong.push(format!(
+                        "{} {taken:?} {:?} {short} {}",
+                        situation["name"],
+                        alone[0].spec.devices.requests[0].name,
+                        found.is_some()
+                    ));
+                }
+            }
+            let Ok(found) = allocator.allocate(&node, &claims) else { continue };
+            let shortage = allocator.shortage(&node, &claims);
+            let names = shortage.short().count() + shortage.constraints.len();
+            compared[2] += 1;
+            let ok = match found {
+                Some(_) => shortage.short().count() == 0,
+                None => names > 0 || shortage.requests.len() > 1,
+            };
+            if !ok {
+                wrong.push(format!("{} {taken:?} whole {}", situation["name"], names));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{compared:?}\n{}", wrong.join("\n"));
+    assert!(compared.iter().all(|count| *count > 100), "{compared:?}");
+}
+
+/// The devices of a case, as in its list of allocated ones.
+fn device_names(situation: &Value) -> Vec<String> {
+    let of_slice = |slice: &Value| {
+        let (driver, pool) = (&slice["spec"]["driver"], &slice["spec"]["pool"]["name"]);
+        let [driver, pool] = [driver, pool].map(|name| name.as_str().unwrap().to_owned());
+        let name =
+            move |device: &Value| format!("{driver}/{pool}/{}", device["name"].as_str().unwrap());
+        each(&slice["spec"]["devices"]).map(name).collect::<Vec<_>>()
+    };
+    each(&situation["slices"]).flat_map(of_slice).collect()
 }
 
 #[test]

@@ -5,7 +5,7 @@ use kubestep_config::validation::Findings;
 use kubestep_config::versions::Switch;
 use kubestep_config::{Arguments, FeatureGates, FieldPath, argument_object, arguments};
 
-use super::super::args::{ResourceSpec, complete, default_resources};
+use super::super::{ResourceSpec, complete, default_resources};
 use crate::shape::{self, UtilizationShapePoint};
 
 arguments! {

@@ -132,22 +132,22 @@ impl Demand {
         }
     }
 
-    /// Compares each resource. `hear` gets the bit of every one that lacks, what the node offers
+    /// Compares each resource. `report` gets the bit of every one that lacks, what the node offers
     /// and what is requested there, and what the pod requests.
-    fn walk(&self, node: &NodeInfo, mut hear: impl FnMut(usize, i64, i64, i64)) -> Lacking {
+    fn walk(&self, node: &NodeInfo, mut report: impl FnMut(usize, i64, i64, i64)) -> Lacking {
         let mut lacking = Lacking::default();
         let (has, used, request) = (&node.allocatable, &node.requested, &self.request);
         let pods = node.pods.len() as i64;
         if pods + 1 > has.allowed_pods {
             lacking.reasons |= 1;
-            hear(0, has.allowed_pods, pods, 1);
+            report(0, has.allowed_pods, pods, 1);
         }
         if self.empty {
             return lacking;
         }
         let mut check = |bit, request, has, used| {
             if lacking.add(bit, request, has, used) {
-                hear(bit, has, used, request);
+                report(bit, has, used, request);
             }
         };
         if request.milli_cpu > 0 {

@@ -2,12 +2,12 @@
 
 use super::super::{incoming_request, is_served_by_devices};
 use super::check::{Demand, Exempt};
-use crate::placed::is_placed;
+use crate::is_placed;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Node, Pod};
 use kubestep_config::Feature;
 use kubestep_config::versions::Switch;
-use kubestep_framework::events::{EventObjects, Hint, HintResult};
+use kubestep_framework::events::{EventObjects, HintResult, QueueingHint};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::extended_resources::implicit_resource;
 use kubestep_framework::plugin::QueueContext;
@@ -21,7 +21,7 @@ pub(crate) fn after_pod_change(
     pod: &PodInfo,
     objects: &EventObjects,
 ) -> HintResult {
-    Ok(Hint::queue_if(match objects.pods()? {
+    Ok(QueueingHint::queue_if(match objects.pods()? {
         (Some(deleted), None) => is_placed(deleted, cx.features, Switch::FitHintCountsNominated),
         (Some(old), Some(new)) => frees_something(cx, pod, old, new),
         _ => true,
@@ -58,16 +58,16 @@ pub(crate) fn after_node_change(
     objects: &EventObjects,
 ) -> HintResult {
     let (old, new) = objects.nodes()?;
-    let Some(new) = new else { return Ok(Hint::Skip) };
+    let Some(new) = new else { return Ok(QueueingHint::Skip) };
     let demand = Demand::new(cx, pod, &Exempt::default());
     if !demand.lacking(&empty_node(new)).is_none() {
-        return Ok(Hint::Skip);
+        return Ok(QueueingHint::Skip);
     }
-    let Some(old) = old else { return Ok(Hint::Queue) };
+    let Some(old) = old else { return Ok(QueueingHint::Queue) };
     if !cx.features.has(Switch::FitHintComparesRequests) {
-        return Ok(Hint::Queue);
+        return Ok(QueueingHint::Queue);
     }
-    Ok(Hint::queue_if(offers_more(cx, &incoming_request(pod, cx.features), old, new)))
+    Ok(QueueingHint::queue_if(offers_more(cx, &incoming_request(pod, cx.features), old, new)))
 }
 
 fn empty_node(node: &Node) -> NodeInfo {
@@ -103,18 +103,18 @@ pub(crate) fn after_class_change(
     objects: &EventObjects,
 ) -> HintResult {
     let (old, new) = objects.device_classes()?;
-    let Some(new) = new else { return Ok(Hint::Skip) };
+    let Some(new) = new else { return Ok(QueueingHint::Skip) };
     let requests = pod_requests(&pod.pod, &RequestOptions::default());
     let wants = |name: Symbol| requests.contains_key(name);
     let resource = new.spec.extended_resource_name;
     if let Some(old) = old {
         if old.spec.extended_resource_name.unwrap_or_default() == resource.unwrap_or_default() {
-            return Ok(Hint::Skip);
+            return Ok(QueueingHint::Skip);
         }
     } else if wants(implicit_resource(new)) {
-        return Ok(Hint::Queue);
+        return Ok(QueueingHint::Queue);
     }
-    Ok(Hint::queue_if(resource.is_some_and(wants)))
+    Ok(QueueingHint::queue_if(resource.is_some_and(wants)))
 }
 
 #[cfg(test)]
@@ -125,17 +125,22 @@ mod tests {
     use kubestep_api as api;
     use kubestep_api::Object;
     use kubestep_config::{Feature, ProfileArgs};
-    use kubestep_framework::events::{EventObjects, EventResource, Hint};
+    use kubestep_framework::events::{EventObjects, EventResource, QueueingHint};
     use kubestep_framework::testing::{
         Cluster, decoded, info_of, list, plugin, sized_node, sized_pod,
     };
 
-    fn hint(cluster: &Cluster, waiting: Value, old: Option<Object>, new: Option<Object>) -> Hint {
+    fn hint(
+        cluster: &Cluster,
+        waiting: Value,
+        old: Option<Object>,
+        new: Option<Object>,
+    ) -> QueueingHint {
         let plugin = plugin(build, &ProfileArgs::default());
         cluster.hint(&plugin, &info_of(waiting), old, new)
     }
 
-    fn pod_hint(waiting: Value, old: Option<Value>, new: Option<Value>) -> Hint {
+    fn pod_hint(waiting: Value, old: Option<Value>, new: Option<Value>) -> QueueingHint {
         let pod = |json: Value| Object::from(decoded::<api::Pod>(json));
         let (old, new) = (old.map(pod), new.map(pod));
         hint(&Cluster::default(), waiting, old, new)
@@ -145,11 +150,11 @@ mod tests {
     fn a_deleted_pod_counts_if_it_had_a_node_or_a_nomination() {
         let waiting = || sized_pod("p", "", &["main cpu=1"]);
         let other = |node: &str| sized_pod("q", node, &["main cpu=1"]);
-        assert_eq!(pod_hint(waiting(), Some(other("n")), None), Hint::Queue);
-        assert_eq!(pod_hint(waiting(), Some(other("")), None), Hint::Skip);
+        assert_eq!(pod_hint(waiting(), Some(other("n")), None), QueueingHint::Queue);
+        assert_eq!(pod_hint(waiting(), Some(other("")), None), QueueingHint::Skip);
         let mut nominated = other("");
         nominated["status"] = json!({"nominatedNodeName": "n"});
-        assert_eq!(pod_hint(waiting(), Some(nominated), None), Hint::Queue);
+        assert_eq!(pod_hint(waiting(), Some(nominated), None), QueueingHint::Queue);
     }
 
     #[test]
@@ -159,18 +164,21 @@ mod tests {
             let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
             pod_hint(waiting, Some(sized(old)), Some(sized(new)))
         };
-        assert_eq!(hint("cpu=1", "n", "cpu=2", "cpu=1"), Hint::Queue);
-        assert_eq!(hint("cpu=1", "", "cpu=2", "cpu=1"), Hint::Skip);
-        assert_eq!(hint("cpu=1", "n", "memory=2", "memory=1"), Hint::Skip);
-        assert_eq!(hint("memory=1", "n", "memory=2", "memory=1"), Hint::Queue);
-        assert_eq!(hint("cpu=0", "n", "cpu=2", "cpu=1"), Hint::Skip);
+        assert_eq!(hint("cpu=1", "n", "cpu=2", "cpu=1"), QueueingHint::Queue);
+        assert_eq!(hint("cpu=1", "", "cpu=2", "cpu=1"), QueueingHint::Skip);
+        assert_eq!(hint("cpu=1", "n", "memory=2", "memory=1"), QueueingHint::Skip);
+        assert_eq!(hint("memory=1", "n", "memory=2", "memory=1"), QueueingHint::Queue);
+        assert_eq!(hint("cpu=0", "n", "cpu=2", "cpu=1"), QueueingHint::Skip);
         let storage = "ephemeral-storage=2";
-        assert_eq!(hint("ephemeral-storage=1", "n", storage, ""), Hint::Queue);
-        assert_eq!(hint("example.com/x=1", "n", "example.com/x=2", "example.com/x=1"), Hint::Queue);
+        assert_eq!(hint("ephemeral-storage=1", "n", storage, ""), QueueingHint::Queue);
+        assert_eq!(
+            hint("example.com/x=1", "n", "example.com/x=2", "example.com/x=1"),
+            QueueingHint::Queue
+        );
         // `storage` is not a resource that nodes count.
-        assert_eq!(hint("storage=1", "n", "storage=2", "storage=1"), Hint::Skip);
+        assert_eq!(hint("storage=1", "n", "storage=2", "storage=1"), QueueingHint::Skip);
         let itself = |cpu| sized_pod("p", "", &[&format!("main cpu={cpu}")]);
-        assert_eq!(pod_hint(itself(1), Some(itself(2)), Some(itself(1))), Hint::Queue);
+        assert_eq!(pod_hint(itself(1), Some(itself(2)), Some(itself(1))), QueueingHint::Queue);
         let whole = |name: &str, node: &str, requests: &str| {
             let mut json = sized_pod(name, node, &["main"]);
             json["spec"]["resources"] = json!({"requests": list(requests)});
@@ -180,11 +188,11 @@ mod tests {
             let (old, new) = (whole("q", "n", old), whole("q", "n", new));
             pod_hint(whole("p", "", "cpu=1"), Some(old), Some(new))
         };
-        assert_eq!(hint("cpu=2", "cpu=1"), Hint::Queue);
-        assert_eq!(hint("memory=2", "memory=1"), Hint::Skip);
+        assert_eq!(hint("cpu=2", "cpu=1"), QueueingHint::Queue);
+        assert_eq!(hint("memory=2", "memory=1"), QueueingHint::Skip);
     }
 
-    fn node_hint(cluster: &Cluster, wants: &str, old: Option<&str>, new: &str) -> Hint {
+    fn node_hint(cluster: &Cluster, wants: &str, old: Option<&str>, new: &str) -> QueueingHint {
         let node = |text: &str| Object::from(decoded::<api::Node>(sized_node(0, text)));
         let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
         hint(cluster, waiting, old.map(node), Some(node(new)))
@@ -195,42 +203,42 @@ mod tests {
         let cluster = Cluster::default();
         let wants = "memory=2 example.com/a=1";
         for (wants, old, new, expected) in [
-            ("memory=2", None, "pods=1 memory=1", Hint::Skip),
-            ("memory=2", None, "memory=2", Hint::Skip),
-            ("example.com/a=1", None, "pods=1 example.com/b=1", Hint::Skip),
-            (wants, None, "pods=1 memory=4 example.com/a=2", Hint::Queue),
+            ("memory=2", None, "pods=1 memory=1", QueueingHint::Skip),
+            ("memory=2", None, "memory=2", QueueingHint::Skip),
+            ("example.com/a=1", None, "pods=1 example.com/b=1", QueueingHint::Skip),
+            (wants, None, "pods=1 memory=4 example.com/a=2", QueueingHint::Queue),
             (
                 wants,
                 Some("pods=1 memory=2 example.com/a=2"),
                 "pods=1 memory=2 example.com/a=1 example.com/b=2",
-                Hint::Skip,
+                QueueingHint::Skip,
             ),
             (
                 wants,
                 Some("pods=1 memory=2 example.com/a=1"),
                 "pods=1 memory=2 example.com/a=2",
-                Hint::Queue,
+                QueueingHint::Queue,
             ),
             (
                 wants,
                 Some("pods=1 memory=4 example.com/a=2"),
                 "pods=1 memory=1 example.com/a=2",
-                Hint::Skip,
+                QueueingHint::Skip,
             ),
             (
                 wants,
                 Some("pods=1 memory=1 example.com/a=2"),
                 "pods=1 memory=4 example.com/a=2",
-                Hint::Queue,
+                QueueingHint::Queue,
             ),
-            ("", Some("pods=1 cpu=1 memory=1"), "pods=1 cpu=2 memory=2", Hint::Skip),
-            ("", Some("pods=1 cpu=1"), "pods=2 cpu=1", Hint::Queue),
-            ("cpu=2m", Some("pods=1 cpu=1 memory=1"), "pods=1 cpu=1 memory=5", Hint::Skip),
+            ("", Some("pods=1 cpu=1 memory=1"), "pods=1 cpu=2 memory=2", QueueingHint::Skip),
+            ("", Some("pods=1 cpu=1"), "pods=2 cpu=1", QueueingHint::Queue),
+            ("cpu=2m", Some("pods=1 cpu=1 memory=1"), "pods=1 cpu=1 memory=5", QueueingHint::Skip),
             (
                 "cpu=2m ephemeral-storage=1",
                 Some("pods=1 cpu=1 ephemeral-storage=1"),
                 "pods=1 cpu=1 ephemeral-storage=2",
-                Hint::Queue,
+                QueueingHint::Queue,
             ),
         ] {
             assert_eq!(node_hint(&cluster, wants, old, new), expected, "{wants} {old:?} {new}");
@@ -250,13 +258,13 @@ mod tests {
         let hint = |cluster: &Cluster, old, new| {
             node_hint(cluster, "example.com/gpu=2 cpu=1m", Some(old), new)
         };
-        assert_eq!(hint(&cluster, "pods=1 cpu=1", "pods=1 cpu=1"), Hint::Queue);
+        assert_eq!(hint(&cluster, "pods=1 cpu=1", "pods=1 cpu=1"), QueueingHint::Queue);
         let zero = "pods=1 cpu=1 example.com/gpu=0";
-        assert_eq!(hint(&cluster, zero, zero), Hint::Queue);
+        assert_eq!(hint(&cluster, zero, zero), QueueingHint::Queue);
         let fewer = "pods=1 cpu=1 example.com/gpu=2";
-        assert_eq!(hint(&cluster, "pods=1 cpu=1 example.com/gpu=4", fewer), Hint::Skip);
+        assert_eq!(hint(&cluster, "pods=1 cpu=1 example.com/gpu=4", fewer), QueueingHint::Skip);
         cluster.features = cluster.features.with(Feature::DRAExtendedResource, false);
-        assert_eq!(hint(&cluster, zero, zero), Hint::Skip);
+        assert_eq!(hint(&cluster, zero, zero), QueueingHint::Skip);
     }
 
     #[test]
@@ -264,20 +272,20 @@ mod tests {
         let gpu = Some("example.com/gpu");
         let implicit = "deviceclass.resource.kubernetes.io/gpuclass=1";
         for (wants, old, new, expected) in [
-            ("memory=2", Some(class("c", None)), class("c", None), Hint::Skip),
-            ("example.com/gpu=1", Some(class("c", gpu)), class("c", gpu), Hint::Skip),
-            (implicit, None, class("gpuclass", gpu), Hint::Queue),
-            (implicit, None, class("other", gpu), Hint::Skip),
-            ("example.com/other=1", None, class("c", gpu), Hint::Skip),
-            (implicit, Some(class("gpuclass", None)), class("gpuclass", gpu), Hint::Skip),
-            ("example.com/gpu=1", None, class("c", gpu), Hint::Queue),
+            ("memory=2", Some(class("c", None)), class("c", None), QueueingHint::Skip),
+            ("example.com/gpu=1", Some(class("c", gpu)), class("c", gpu), QueueingHint::Skip),
+            (implicit, None, class("gpuclass", gpu), QueueingHint::Queue),
+            (implicit, None, class("other", gpu), QueueingHint::Skip),
+            ("example.com/other=1", None, class("c", gpu), QueueingHint::Skip),
+            (implicit, Some(class("gpuclass", None)), class("gpuclass", gpu), QueueingHint::Skip),
+            ("example.com/gpu=1", None, class("c", gpu), QueueingHint::Queue),
             (
                 "example.com/gpu=1",
                 Some(class("c", Some("example.com/x"))),
                 class("c", gpu),
-                Hint::Queue,
+                QueueingHint::Queue,
             ),
-            ("example.com/gpu=1", Some(class("c", gpu)), class("c", None), Hint::Skip),
+            ("example.com/gpu=1", Some(class("c", gpu)), class("c", None), QueueingHint::Skip),
         ] {
             let waiting = sized_pod("p", "", &[&format!("main {wants}")]);
             let text = format!("{wants} {old:?} {new:?}");

@@ -22,10 +22,10 @@ use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{
-    CycleContext, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
+    CycleContext, Fragments, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
 };
 use kubestep_framework::pod::PodInfo;
-use kubestep_framework::pod_groups::placement::Proposal;
+use kubestep_framework::pod_groups::Proposal;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
 use kubestep_framework::status::Status;
@@ -219,11 +219,7 @@ impl Plugin for Fit {
         Ok(UtilizationStrategy::Most.score(&self.scorer.placement_amounts(cx, proposal)))
     }
 
-    fn sign(
-        &self,
-        cx: &QueueContext<'_>,
-        pod: &PodInfo,
-    ) -> Result<Vec<(&'static str, String)>, Symbol> {
+    fn sign(&self, cx: &QueueContext<'_>, pod: &PodInfo) -> Fragments {
         sign_requests(cx, pod)
     }
 }

@@ -44,7 +44,7 @@ impl FitRejections {
     }
 }
 
-/// What Filter says of a node that lacks this.
+/// The message of Filter about a node that lacks this.
 pub fn rejection(shortfalls: &[Shortfall], features: &FeatureGates) -> Status {
     let distinguishes = features.has(Switch::RequestAboveAllocatableUnresolvable);
     let is_larger = |short: &Shortfall| {

@@ -172,7 +172,7 @@ fn sized(name: &str, size: Size) -> kubestep_api::Pod {
 /// The score of the placement `n1 n2` with these pods, and with a pod that is already there.
 fn placement_score(resources: &[(&str, i64)], pods: &[(Size, &str)], old: Option<Size>) -> i64 {
     use crate::node_resources::ResourceSpec;
-    use kubestep_framework::pod_groups::placement::Placement;
+    use kubestep_framework::pod_groups::Placement;
     use kubestep_framework::testing::{Cluster, NodeBuilder, PodBuilder, info, key};
     let node = |name: &str| {
         let node =

@@ -18,7 +18,7 @@ use crate::Scheduler;
 use crate::host::SchedulerHost;
 use kubestep_api::Time;
 use kubestep_config::Feature;
-use kubestep_framework::pod::{NamespacedName, QueuedPod};
+use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 use kubestep_framework::pod_groups::PodGroupState;
 use kubestep_framework::record::{CycleRecord, GroupRecord};
 use kubestep_framework::shared::GroupCycle;
@@ -70,7 +70,7 @@ pub(crate) struct PodGroupCycle<'a> {
 impl PodGroupCycle<'_> {
     /// Runs the cycle of the group that `first` belongs to. Returns the record of the pod that
     /// was tried first; those of the others are among the finished ones.
-    pub fn run(mut self, first: QueuedPod) -> CycleRecord {
+    pub fn run(mut self, first: QueuedPodInfo) -> CycleRecord {
         let mut records = self.schedule(first);
         let finished = &mut self.scheduler.finished;
         for record in &mut records {
@@ -87,7 +87,7 @@ impl PodGroupCycle<'_> {
         first
     }
 
-    fn schedule(&mut self, first: QueuedPod) -> Vec<CycleRecord> {
+    fn schedule(&mut self, first: QueuedPodInfo) -> Vec<CycleRecord> {
         let members = match self.scheduler.cluster.shared.pod_groups.get(self.group) {
             Ok(state) => state.unscheduled().collect::<Vec<_>>(),
             // Upstream loses the text of the error, so nothing is reported.
@@ -170,7 +170,11 @@ impl PodGroupCycle<'_> {
     }
 
     /// Pops the other pods of the group.
-    fn pop_members(&mut self, first: QueuedPod, members: &[NamespacedName]) -> Vec<QueuedPod> {
+    fn pop_members(
+        &mut self,
+        first: QueuedPodInfo,
+        members: &[NamespacedName],
+    ) -> Vec<QueuedPodInfo> {
         let own = first.key();
         let mut pods = vec![first];
         let Scheduler { queue, cluster, cycles, .. } = &mut *self.scheduler;
@@ -178,13 +182,13 @@ impl PodGroupCycle<'_> {
         for key in in_upstreams_turn(members, *cycles).filter(|key| **key != own) {
             pods.extend(queue.pop_specific(&cx, *key));
         }
-        let since = |pod: &QueuedPod| pod.initial_attempt.unwrap_or_default();
+        let since = |pod: &QueuedPodInfo| pod.initial_attempt.unwrap_or_default();
         pods.sort_by_key(|pod| (std::cmp::Reverse(pod.info.priority()), since(pod)));
         pods
     }
 
     /// Fails all pods at the beginning of their cycles.
-    fn fail_all(&mut self, pods: Vec<QueuedPod>, failure: &Failure) -> Vec<CycleRecord> {
+    fn fail_all(&mut self, pods: Vec<QueuedPodInfo>, failure: &Failure) -> Vec<CycleRecord> {
         let mut records = Vec::new();
         for pod in pods {
             match self.scheduler.begin(pod, self.now, self.host) {
@@ -217,7 +221,7 @@ fn in_upstreams_turn(
 }
 
 /// The error of a group whose pods have different schedulers.
-fn different_schedulers(pods: &[QueuedPod]) -> Option<String> {
+fn different_schedulers(pods: &[QueuedPodInfo]) -> Option<String> {
     let mut names = pods.iter().map(|pod| pod.info.pod.spec.scheduler_name);
     let first = names.next()?;
     let other = names.find(|name| *name != first)?;

@@ -5,10 +5,10 @@ use super::attempt::PodAttempt;
 use super::{GroupOutcome, PodGroupCycle};
 use crate::cycle::Cycle;
 use kubestep_framework::plugin::GroupContext;
-use kubestep_framework::pod_groups::placement::{Placement, Proposal};
+use kubestep_framework::pod_groups::{Placement, Proposal};
 use kubestep_framework::record::PlacementRecord;
 use kubestep_framework::status::Status;
-use kubestep_framework::tie_break::place;
+use kubestep_framework::tie_break::pick_index;
 
 /// A placement that was tried.
 struct TriedPlacement {
@@ -85,7 +85,7 @@ impl PodGroupCycle<'_> {
                 for (at, total) in several.iter().zip(&totals) {
                     records[*at].total = Some(*total);
                 }
-                several[first_of_best(&totals, cycles.first().map_or(0, Cycle::chance))]
+                several[first_of_best(&totals, cycles.first().map_or(0, Cycle::random))]
             }
         };
         let outcome = tried.into_iter().nth(best).map(|tried| tried.outcome);
@@ -118,11 +118,11 @@ impl PodGroupCycle<'_> {
     }
 }
 
-/// The position of the best total; among equals the first, or one picked by `chance`.
-fn first_of_best(totals: &[i64], chance: u64) -> usize {
+/// The position of the best total; among equals the first, or one picked by `random`.
+fn first_of_best(totals: &[i64], random: u64) -> usize {
     let best = totals.iter().max();
     let tied: Vec<usize> = (0..totals.len()).filter(|at| totals.get(*at) == best).collect();
-    tied.get(place(chance, tied.len())).copied().unwrap_or(0)
+    tied.get(pick_index(random, tied.len())).copied().unwrap_or(0)
 }
 
 /// The group fits in no placement: the first outcome stands for all.

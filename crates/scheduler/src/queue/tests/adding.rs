@@ -54,7 +54,7 @@ fn pod_is_gone_from_elsewhere_when_added() {
 /// Upstream's case "Pod and interested events are registered".
 #[test]
 fn only_events_of_interest_are_kept_for_pods_in_flight() {
-    let mut bench = Bench::with_hints(&[hinting("foo", &[PV_ADD], Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[PV_ADD], QueueingHint::Queue)]);
     bench.event(PV_ADD);
     bench.add(&pod("a", 0));
     bench.pop();
@@ -68,7 +68,7 @@ fn only_events_of_interest_are_kept_for_pods_in_flight() {
 fn events_are_dropped_when_no_pod_needs_them() {
     let assigned = pod_events::ASSIGNED_POD_ADD;
     let events = [PV_ADD, NODE_ADD, assigned];
-    let mut bench = Bench::with_hints(&[hinting("foo", &events, Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &events, QueueingHint::Queue)]);
     for (name, event) in [("a", PV_ADD), ("b", NODE_ADD), ("c", assigned)] {
         bench.add(&pod(name, 0));
         bench.pop();
@@ -103,7 +103,7 @@ fn a_pod_that_is_in_flight_already_is_discarded_when_popped() {
 fn a_failed_pod_that_is_queued_already_is_refused() {
     let mut bench = Bench::with_hints(&[]);
     let a = pod("a", 0);
-    let refused = |bench: &mut Bench, popped: &QueuedPod| {
+    let refused = |bench: &mut Bench, popped: &QueuedPodInfo| {
         let popped = rejected(popped.clone(), &["foo"], &[]);
         let answer = bench.with(|queue, cx| queue.add_unschedulable_if_not_present(cx, popped));
         assert!(!bench.queue.is_in_flight("uid-a".into()));
@@ -233,7 +233,7 @@ fn clones_are_independent() {
 
 #[test]
 fn moves_tell_the_whole_way_of_a_pod() {
-    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], QueueingHint::Queue)]);
     bench.add_failed(&pod("a", 0), &["foo"], &[]);
     bench.event(NODE_ADD);
     bench.advance(SECOND * 2);

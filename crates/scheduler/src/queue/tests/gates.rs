@@ -80,7 +80,7 @@ fn removing_the_scheduling_gates_lets_the_pod_go() {
 /// Only events that the gating plugin registered for can ungate a pod.
 #[test]
 fn events_that_do_not_concern_the_holder_are_ignored() {
-    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], QueueingHint::Queue)]);
     let gated = gated_pod();
     bench.add(&gated);
     bench.event(NODE_ADD);

@@ -15,10 +15,10 @@ use super::*;
 use kubestep_api::{Object, Pod};
 use kubestep_config::{FeatureGates, ProfileArgs};
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventObjects, EventResource, Hint, HintResult, Registration,
+    Action, ClusterEvent, EventObjects, EventResource, HintResult, QueueingHint, Registration,
 };
 use kubestep_framework::plugin::Plugin;
-use kubestep_framework::shared::Shared;
+use kubestep_framework::shared::PluginStore;
 use kubestep_framework::status::Status;
 use kubestep_plugins::{priority_sort, scheduling_gates};
 
@@ -54,7 +54,7 @@ impl Plugin for Fake {
 }
 
 /// A plugin that answers every event of `events` with `hint`.
-fn hinting(name: &'static str, events: &[ClusterEvent], hint: Hint) -> Fake {
+fn hinting(name: &'static str, events: &[ClusterEvent], hint: QueueingHint) -> Fake {
     answering(name, events, Ok(hint))
 }
 
@@ -69,7 +69,7 @@ fn answering(name: &'static str, events: &[ClusterEvent], answer: HintResult) ->
 
 /// A PreEnqueue plugin that passes only pods with one of these labels.
 fn gate(name: &'static str, allowed: &[&'static str], events: &[ClusterEvent]) -> Fake {
-    Fake { allowed_labels: Some(allowed.to_vec()), ..hinting(name, events, Hint::Queue) }
+    Fake { allowed_labels: Some(allowed.to_vec()), ..hinting(name, events, QueueingHint::Queue) }
 }
 
 /// A queue, the objects that its plugins see, and a clock.
@@ -110,7 +110,7 @@ impl Bench {
 
     /// Calls `work` with the queue and a context at the current time.
     fn with<T>(&mut self, work: impl FnOnce(&mut SchedulingQueue, &QueueContext<'_>) -> T) -> T {
-        let (features, shared) = (FeatureGates::default(), Shared::default());
+        let (features, shared) = (FeatureGates::default(), PluginStore::default());
         let (objects, now) = (&self.objects, self.now);
         work(&mut self.queue, &QueueContext { objects, features: &features, shared: &shared, now })
     }
@@ -121,12 +121,12 @@ impl Bench {
         self.with(|queue, cx| queue.add(cx, Arc::new(PodInfo::new(pod))));
     }
 
-    fn pop(&mut self) -> QueuedPod {
+    fn pop(&mut self) -> QueuedPodInfo {
         self.with(|queue, cx| queue.pop(cx)).expect("a pod can be popped")
     }
 
     /// Requeues a popped pod with its rejectors.
-    fn fail(&mut self, pod: QueuedPod, unschedulable: &[&str], pending: &[&str]) {
+    fn fail(&mut self, pod: QueuedPodInfo, unschedulable: &[&str], pending: &[&str]) {
         let pod = rejected(pod, unschedulable, pending);
         self.with(|queue, cx| queue.add_unschedulable_if_not_present(cx, pod)).unwrap();
     }
@@ -169,7 +169,7 @@ impl Bench {
         self.queue.queue_of(key_of(pod))
     }
 
-    fn queued(&self, pod: &Pod) -> &QueuedPod {
+    fn queued(&self, pod: &Pod) -> &QueuedPodInfo {
         self.queue.get(key_of(pod)).expect("the pod is in the queue")
     }
 
@@ -181,7 +181,7 @@ impl Bench {
     }
 }
 
-fn rejected(mut pod: QueuedPod, unschedulable: &[&str], pending: &[&str]) -> QueuedPod {
+fn rejected(mut pod: QueuedPodInfo, unschedulable: &[&str], pending: &[&str]) -> QueuedPodInfo {
     pod.unschedulable_plugins = unschedulable.iter().map(|name| Symbol::new(name)).collect();
     pod.pending_plugins = pending.iter().map(|name| Symbol::new(name)).collect();
     pod

@@ -5,13 +5,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::queue::heap::Heap;
 
-fn by_rank(a: &QueuedPod, b: &QueuedPod) -> bool {
+fn by_rank(a: &QueuedPodInfo, b: &QueuedPodInfo) -> bool {
     a.info.priority() > b.info.priority()
 }
 
-fn ranked(name: u8, priority: i32) -> Arc<QueuedPod> {
+fn ranked(name: u8, priority: i32) -> Arc<QueuedPodInfo> {
     let info = PodInfo::new(Arc::new(pod(&format!("p{name}"), priority)));
-    Arc::new(QueuedPod::new(Arc::new(info), Time(0)))
+    Arc::new(QueuedPodInfo::new(Arc::new(info), Time(0)))
 }
 
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ proptest! {
     ) {
         let settings = QueueSettings { pop_from_backoff, ..QueueSettings::default() };
         let gates = [gate("gate", &["free"], &[NODE_ADD])];
-        let hints = [hinting("foo", &[NODE_ADD], Hint::Queue), hinting("bar", &[NODE_ADD], Hint::Queue)];
+        let hints = [hinting("foo", &[NODE_ADD], QueueingHint::Queue), hinting("bar", &[NODE_ADD], QueueingHint::Queue)];
         let mut bench = Bench::new(settings, &gates, &hints);
         let mut expected = std::collections::BTreeMap::new();
         for step in &steps {

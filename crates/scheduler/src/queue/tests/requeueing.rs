@@ -21,7 +21,7 @@ fn judge_about(
 ) -> (QueueingStrategy, usize) {
     let mut bench = Bench::with_hints(fakes);
     let info = Arc::new(PodInfo::new(Arc::new(pod("a", 0))));
-    let queued = rejected(QueuedPod::new(info, bench.now), unschedulable, pending);
+    let queued = rejected(QueuedPodInfo::new(info, bench.now), unschedulable, pending);
     let objects = EventObjects { old: None, new };
     let verdict = bench.with(|queue, cx| {
         let plugins = queue.plugins.clone();
@@ -38,8 +38,8 @@ fn hints_decide() {
     let bar = |hint| hinting("bar", &[NODE_ADD], hint);
     let baz = |hint| hinting("baz", &[NODE_ADD], hint);
     let wrong = answering("foo", &[NODE_ADD], Err("unexpected error".into()));
-    let other_event = hinting("foo", &[pod_events::ASSIGNED_POD_ADD], Hint::Queue);
-    let (queue, skip) = (Hint::Queue, Hint::Skip);
+    let other_event = hinting("foo", &[pod_events::ASSIGNED_POD_ADD], QueueingHint::Queue);
+    let (queue, skip) = (QueueingHint::Queue, QueueingHint::Skip);
     type Case<'a> = (&'a [Fake], Rejectors, QueueingStrategy, usize);
     let cases: [Case<'_>; 8] = [
         (&[other_event], [&["foo"], &[]], QueueingStrategy::Skip, 0),
@@ -82,7 +82,7 @@ fn coarser_registrations_are_asked() {
     let mixed = ClusterEvent::new(EventResource::Node, mixed);
     let cases = [(any_update, label), (any_add, NODE_ADD), (everything, mixed)];
     for (registered, incoming) in cases {
-        let fakes = [hinting("foo", &[registered], Hint::Queue)];
+        let fakes = [hinting("foo", &[registered], QueueingHint::Queue)];
         let judged = judge(&fakes, [&["foo"], &[]], incoming);
         assert_eq!(judged, (QueueingStrategy::AfterBackoff, 1));
     }
@@ -106,13 +106,17 @@ fn wildcards_concern_every_pod_or_the_one_they_name() {
 #[test]
 fn events_in_flight_decide_where_a_failed_pod_goes() {
     let assigned = pod_events::ASSIGNED_POD_ADD;
-    let queue = |name| hinting(name, &[assigned], Hint::Queue);
-    let skip = |name| hinting(name, &[assigned], Hint::Skip);
+    let queue = |name| hinting(name, &[assigned], QueueingHint::Queue);
+    let skip = |name| hinting(name, &[assigned], QueueingHint::Skip);
     type Case<'a> = (&'a [Fake], Rejectors, QueueName);
     let cases: [Case<'_>; 6] = [
         (&[skip("one")], [&["one"], &[]], QueueName::Unschedulable),
         (&[queue("one")], [&[], &[]], QueueName::Backoff),
-        (&[hinting("one", &[NODE_ADD], Hint::Queue)], [&["one"], &[]], QueueName::Unschedulable),
+        (
+            &[hinting("one", &[NODE_ADD], QueueingHint::Queue)],
+            [&["one"], &[]],
+            QueueName::Unschedulable,
+        ),
         (
             &[skip("three"), queue("two"), queue("one")],
             [&["two", "three"], &["one"]],
@@ -138,7 +142,7 @@ fn events_in_flight_decide_where_a_failed_pod_goes() {
 /// Upstream's case on an event received while another pod was in flight.
 #[test]
 fn events_before_the_pop_do_not_count() {
-    let fakes = [hinting("foo", &[NODE_ADD, PV_ADD], Hint::Queue)];
+    let fakes = [hinting("foo", &[NODE_ADD, PV_ADD], QueueingHint::Queue)];
     let mut bench = Bench::with_hints(&fakes);
     bench.add(&pod("a", 0));
     let a = bench.pop();
@@ -185,11 +189,11 @@ fn a_pod_that_was_done_comes_back_through_backoff() {
 /// The cases of upstream's TestPriorityQueue_MoveAllToActiveOrBackoffQueueWithQueueingHint.
 #[test]
 fn an_event_moves_pods_by_hint_and_backoff() {
-    let cases: [(Hint, Rejectors, Duration, QueueName); 4] = [
-        (Hint::Queue, [&[], &["foo"]], Duration::ZERO, QueueName::Active),
-        (Hint::Queue, [&["foo"], &[]], Duration::ZERO, QueueName::Backoff),
-        (Hint::Queue, [&["foo"], &[]], SECOND * 2, QueueName::Active),
-        (Hint::Skip, [&["foo"], &[]], Duration::ZERO, QueueName::Unschedulable),
+    let cases: [(QueueingHint, Rejectors, Duration, QueueName); 4] = [
+        (QueueingHint::Queue, [&[], &["foo"]], Duration::ZERO, QueueName::Active),
+        (QueueingHint::Queue, [&["foo"], &[]], Duration::ZERO, QueueName::Backoff),
+        (QueueingHint::Queue, [&["foo"], &[]], SECOND * 2, QueueName::Active),
+        (QueueingHint::Skip, [&["foo"], &[]], Duration::ZERO, QueueName::Unschedulable),
     ];
     for (hint, [unschedulable, pending], wait, place) in cases {
         let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], hint)]);
@@ -238,7 +242,7 @@ fn the_check_is_not_called_for_events_of_no_interest() {
 /// Events do not move active pods or pods in backoff.
 #[test]
 fn events_do_not_touch_other_queues() {
-    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], QueueingHint::Queue)]);
     bench.add_failed(&pod("backoff", 0), &[], &[]);
     bench.add(&pod("active", 0));
     let before = bench.names();
@@ -249,7 +253,7 @@ fn events_do_not_touch_other_queues() {
 /// The same answer is logged once between two moves.
 #[test]
 fn rejections_are_told_once() {
-    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], Hint::Skip)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], QueueingHint::Skip)]);
     let logged = |bench: &mut Bench| {
         let hints = bench.queue.drain_hints();
         let text = |hint: &HintRecord| format!("{} {}", hint.event.label(), hint.answer);
@@ -272,9 +276,9 @@ fn rejections_are_told_once() {
 /// Upstream's TestPriorityQueue_MultipleProfiles: only hints of the pod's own profile count.
 #[test]
 fn each_profile_has_its_own_hints() {
-    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD], QueueingHint::Queue)]);
     let plugins = Arc::make_mut(&mut bench.queue.plugins);
-    let other = arcs(&[hinting("foo", &[NODE_ADD], Hint::Skip)]);
+    let other = arcs(&[hinting("foo", &[NODE_ADD], QueueingHint::Skip)]);
     plugins.add_profile(&QueueSettings::default(), "other".into(), &[], &other);
     let mut theirs = pod("theirs", 0);
     theirs.spec.scheduler_name = "other".into();

@@ -23,7 +23,10 @@ fn nominations(bench: &Bench) -> Vec<(&'static str, Vec<&'static str>)> {
 /// The cases of upstream's TestPriorityQueue_Update.
 #[test]
 fn an_update_is_handled_where_the_pod_is() {
-    let fakes = [hinting("queue", &[UPDATE], Hint::Queue), hinting("skip", &[UPDATE], Hint::Skip)];
+    let fakes = [
+        hinting("queue", &[UPDATE], QueueingHint::Queue),
+        hinting("skip", &[UPDATE], QueueingHint::Skip),
+    ];
     let (old, new) = (pod("a", 0), annotated(pod("a", 0)));
     type Prepare = fn(&mut Bench);
     let cases: [(Prepare, QueueName); 6] = [
@@ -64,7 +67,7 @@ fn a_change_of_priority_moves_the_pod_within_the_queue() {
 fn an_update_in_flight_counts_when_the_pod_comes_back() {
     let toleration =
         ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE_POD_TOLERATION);
-    let mut bench = Bench::with_hints(&[hinting("foo", &[toleration], Hint::Queue)]);
+    let mut bench = Bench::with_hints(&[hinting("foo", &[toleration], QueueingHint::Queue)]);
     let old = pod("a", 0);
     let mut new = old.clone();
     new.spec.tolerations =
@@ -93,9 +96,10 @@ fn updates_in_flight_are_noted_unasked() {
 #[test]
 fn the_first_event_that_helps_moves_the_pod() {
     let event = |action| ClusterEvent::new(EventResource::Pod, action);
-    let label = hinting("label", &[event(Action::UPDATE_POD_LABEL)], Hint::Skip);
+    let label = hinting("label", &[event(Action::UPDATE_POD_LABEL)], QueueingHint::Skip);
     let toleration = event(Action::UPDATE_POD_TOLERATION);
-    let mut bench = Bench::with_hints(&[label, hinting("toleration", &[toleration], Hint::Queue)]);
+    let mut bench =
+        Bench::with_hints(&[label, hinting("toleration", &[toleration], QueueingHint::Queue)]);
     bench.add_failed(&pod("a", 0), &["label", "toleration"], &[]);
     let mut new = labelled(pod("a", 0), "x");
     new.spec.tolerations.push(kubestep_api::Toleration::default());

@@ -24,8 +24,8 @@ use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{PluginStatus, ScoreRecord};
 use kubestep_framework::runtime::Framework;
 use kubestep_framework::runtime::filter::run_one_filter;
-use kubestep_framework::runtime::scoring::KeptScores;
-use kubestep_framework::shared::Shared;
+use kubestep_framework::runtime::scoring::CachedScores;
+use kubestep_framework::shared::PluginStore;
 use kubestep_framework::snapshot::Snapshot;
 use kubestep_framework::status::Status;
 
@@ -43,7 +43,7 @@ pub struct Probe {
     objects: Objects,
     features: FeatureGates,
     nominated: NominatedPods,
-    shared: Shared,
+    shared: PluginStore,
     now: Time,
     state: CycleState,
     answers: Vec<PluginStatus>,
@@ -147,7 +147,7 @@ impl Probe {
             nominated: &self.nominated,
             shared: &self.shared,
             now: self.now,
-            chance: 0,
+            random: 0,
         }
     }
 
@@ -244,7 +244,7 @@ impl Probe {
             &cx,
             &state,
             &nodes,
-            KeptScores::none(nodes.len()),
+            CachedScores::none(nodes.len()),
             raw,
             &mut record,
         );
