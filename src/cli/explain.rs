@@ -15,11 +15,11 @@ use crate::cli::options::InputOptions;
 use crate::cli::registry::Subcommand;
 use crate::cli::tries::Tries;
 use crate::cli::waiting::Steps;
-use crate::report::add_version;
 use crate::report::fixes as report_fixes;
 use crate::report::new_nodes as report_new_nodes;
 use crate::report::outcome;
 use crate::report::why::{self as report, WhyDetail};
+use crate::report::{add_version, lines_shown};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
@@ -280,6 +280,20 @@ fn only_pending(session: &Session) -> Result<NamespacedName> {
     }
 }
 
+/// The pods that are named after a workload, such as `web-5c9-x7k2p` after `web`.
+fn of_workload(session: &Session, namespace: Option<&str>, name: &str) -> Option<String> {
+    let is_after = |pod: &str| pod.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    let pods = &session.world().api().objects().pods;
+    let keys = pods.keys().filter(|key| {
+        is_after(&key.name) && namespace.is_none_or(|namespace| key.namespace == namespace)
+    });
+    let mut names: Vec<String> = keys.map(NamespacedName::to_string).collect();
+    names.sort();
+    let more = names.drain(lines_shown(names.len(), LISTED)..).count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("; pods named after it: {}{more}", names.join(", ")))
+}
+
 /// The pod of that name; a name without a namespace must be unique.
 fn find(session: &Session, text: &str) -> Result<NamespacedName> {
     let pods = &session.world().api().objects().pods;
@@ -298,9 +312,10 @@ fn find(session: &Session, text: &str) -> Result<NamespacedName> {
     match found.as_slice() {
         [only] => Ok(*only),
         [] => {
-            let near = suggest::closest(name, pods.keys().map(|key| key.name.as_str()));
-            let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
-            bail!("there is no pod {text:?}{near}")
+            let near = || suggest::closest(name, pods.keys().map(|key| key.name.as_str()));
+            let hint = of_workload(session, namespace, name)
+                .or_else(|| near().map(|near| format!(", did you mean {near:?}?")));
+            bail!("there is no pod {text:?}{}", hint.unwrap_or_default())
         }
         several => {
             let several: Vec<String> = several.iter().map(NamespacedName::to_string).collect();

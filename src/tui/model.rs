@@ -148,6 +148,12 @@ pub struct ArgumentNames {
     pub branches: Vec<String>,
     /// The plugins of all profiles.
     pub plugins: Vec<String>,
+    /// The taints of all nodes, as `key=value:Effect`.
+    pub taints: BTreeSet<String>,
+    /// The labels of all nodes, except for their names, as `key=value`.
+    pub labels: BTreeSet<String>,
+    /// The resources that nodes offer.
+    pub resources: BTreeSet<Symbol>,
 }
 
 /// What the scheduler runs with.

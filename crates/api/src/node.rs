@@ -1,5 +1,7 @@
 //! Nodes (`core/v1`), as far as the scheduler reads them.
 
+use std::fmt;
+
 use crate::intern::Symbol;
 use crate::macros::api_structs;
 use crate::shared::pooled;
@@ -46,6 +48,14 @@ api_structs! {
 }
 
 pooled!(ContainerImage);
+
+/// In kubectl's notation: `key=value:NoSchedule`, `key:NoSchedule`.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let equals = if self.value.is_empty() { "" } else { "=" };
+        write!(f, "{}{equals}{}:{}", self.key, self.value, self.effect)
+    }
+}
 
 impl Node {
     /// The allocatable amounts; none if the node reports none.

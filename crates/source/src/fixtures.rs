@@ -57,7 +57,7 @@ stories! {
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits"
         => ["continue", "new-nodes"],
-    "zone-loss": "which zone or node can be lost, and which budget delays a drain"
+    "zone-loss": "a budget delays a drain; run --survive zone shows which zone can be lost"
         => ["drain node a-0", "continue", "disruptions"],
     "rollout": "which pods a rollout replaces in which order, and where it gets stuck"
         => ["rollout deployment web cpu=1500m", "continue", "disruptions"],

@@ -128,7 +128,7 @@ pub fn pod_text(pod: &PodDifference) -> String {
 /// The difference of one attempt, as lines.
 pub fn decision_lines(decision: &DecisionDifference, change: PodChange) -> Vec<String> {
     let mut lines = Vec::new();
-    let outcome = |outcome: Option<Outcome>| outcome.map_or("not tried", Outcome::as_str);
+    let outcome = |outcome: Option<Outcome>| outcome.map_or("no attempt", Outcome::as_str);
     if decision.outcome.differs() {
         lines.push(format!("{} → {}", outcome(decision.outcome.a), outcome(decision.outcome.b)));
     }

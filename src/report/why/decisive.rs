@@ -1,16 +1,18 @@
 //! The decisive cause of a pod that is pending, as one clause: the first sentence of the answer.
 
 use super::preemption;
+use crate::report::lines_shown;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::message::brief;
-use kubestep_debug::why::cause::{CauseDetail, Shortage};
+use kubestep_debug::why::cause::{CauseDetail, Shortage, TermOwner};
 use kubestep_debug::why::{
-    PodLocation, PodProblem, PreFilterRejection, ProblemKind, Reason, RejectedGroup, Why,
+    NodeWhy, PodLocation, PodProblem, PreFilterRejection, ProblemKind, Reason, RejectedGroup, Why,
 };
 
 /// Reasons that are named; the others are counted.
 const NAMED: usize = 2;
+const ON_EVERY_NODE: &str = " on every node";
 
 /// The cause; `None` if the pod has a node, has ended, or would get a node now.
 pub fn cause(why: &Why) -> Option<String> {
@@ -48,17 +50,17 @@ fn on_nodes(why: &Why) -> Option<String> {
     if why.fitting().next().is_some() {
         return None;
     }
-    let shared = blocked(why, nearest, why.everywhere.iter().collect(), " on every node");
+    let shared = blocked(why, nearest, why.everywhere.iter().collect(), ON_EVERY_NODE);
     let of_group = |group| {
         let own = |reason: &&Reason| !why.everywhere.contains(reason);
         let is_all = why.groups.len() == 1 && why.nodes.len() > 1;
-        let on = if is_all { " on every node".to_owned() } else { on(group) };
+        let on = if is_all { ON_EVERY_NODE.to_owned() } else { on(group) };
         blocked(why, group, group.reasons.iter().filter(own).collect(), &on)
     };
     let groups = why.groups.iter().filter_map(of_group);
     let mut causes: Vec<String> = shared.into_iter().chain(groups).collect();
-    let more = causes.len().saturating_sub(NAMED);
-    causes.truncate(NAMED);
+    let shown = lines_shown(causes.len(), NAMED);
+    let more = causes.drain(shown..).count();
     causes.extend((more > 0).then(|| format!("and {}", count(more, "more reason"))));
     let causes = without_repetition(causes).join(", ");
     let preempts = preemption::of_pending(why).map(|words| format!("; {words}"));
@@ -86,12 +88,22 @@ fn on(group: &RejectedGroup) -> String {
 
 /// `Insufficient cpu on 2 nodes (500m short on node-0)`; `None` without reasons.
 fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) -> Option<String> {
+    let reasons: Vec<&Reason> =
+        reasons.into_iter().filter(|reason| !is_mirrored(why, group, reason)).collect();
     let (first, more) = reasons.split_first()?;
-    let more = match more.len() {
-        0 => String::new(),
-        more => format!(" and {}", count(more, "more reason")),
+    let shortage_of = |reason| match on {
+        ON_EVERY_NODE => shortage(why.nodes.iter(), reason),
+        _ => shortage(group.nodes.iter().filter_map(|name| why.node(*name)), reason),
     };
-    let Some((node, shortage)) = shortage(why, group, first) else {
+    let more = match more {
+        [] => String::new(),
+        [other] => match shortage_of(other) {
+            Some((_, shortage)) => format!(" and {}", shortage.title()),
+            None => format!(" and {}", other.text),
+        },
+        more => format!(" and {}", count(more.len(), "more reason")),
+    };
+    let Some((node, shortage)) = shortage_of(first) else {
         // Some reasons are about all nodes anyway.
         let on = if first.text.ends_with(" on any node") { "" } else { on };
         return Some(format!("{}{more}{on}", first.text));
@@ -102,17 +114,35 @@ fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) ->
     Some(format!("{}{more}{on}{}", shortage.title(), lack.unwrap_or_default()))
 }
 
-/// What the group's first node lacks, if the reason is a shortage.
+/// Whether the reason is another pod's anti-affinity term that the pod has as well: one rule of equal
+/// pods, named once.
+fn is_mirrored(why: &Why, group: &RejectedGroup, reason: &Reason) -> bool {
+    let Some(node) = group.nodes.first().and_then(|name| why.node(*name)) else { return false };
+    let terms = || {
+        node.causes().filter_map(|(_, cause)| match &cause.detail {
+            CauseDetail::BlockedByPod(term) => Some((cause.gist(), term)),
+            _ => None,
+        })
+    };
+    let mut theirs =
+        terms().filter(|(gist, it)| it.whose == TermOwner::Theirs && *gist == reason.text);
+    theirs.any(|(_, theirs)| {
+        terms().any(|(_, own)| own.whose == TermOwner::Own && own.term == theirs.term)
+    })
+}
+
+/// The node that comes nearest to the request, empty or as it is, if the reason is a shortage.
 fn shortage<'a>(
-    why: &'a Why,
-    group: &RejectedGroup,
+    nodes: impl Iterator<Item = &'a NodeWhy>,
     reason: &Reason,
 ) -> Option<(Symbol, &'a Shortage)> {
-    let node = why.node(*group.nodes.first()?)?;
-    let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
-    let (_, cause) = causes.find(|(_, cause)| cause.gist() == reason.text)?;
-    match &cause.detail {
-        CauseDetail::Shortage(shortage) => Some((node.node, shortage)),
-        _ => None,
-    }
+    let shortages = nodes.filter_map(|node| {
+        let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
+        match &causes.find(|(_, cause)| cause.gist() == reason.text)?.1.detail {
+            CauseDetail::Shortage(shortage) => Some((node.node, shortage)),
+            _ => None,
+        }
+    });
+    // Nodes that miss the least come first.
+    shortages.min_by_key(|(_, shortage)| (shortage.needed - shortage.allocatable).max(0))
 }

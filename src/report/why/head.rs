@@ -139,7 +139,9 @@ fn verdict(why: &Why) -> String {
     if why.profile.is_none() {
         return "No profile serves the pod, so no node was evaluated.".to_owned();
     }
-    let blocked = why.problems.iter().any(|problem| problem.blocking);
+    let mut blocking = why.problems.iter().filter(|problem| problem.blocking).peekable();
+    let blocked = blocking.peek().is_some();
+    let of_group = blocking.all(|problem| problem.kind == ProblemKind::Quorum);
     let rejected = why.ahead.iter().any(PreFilterRejection::rejects);
     match (&why.place, why.basis) {
         (PodLocation::Waiting { node, .. }, Basis::Cycle { cycle }) => {
@@ -159,6 +161,7 @@ fn verdict(why: &Why) -> String {
             )
         }
         _ if rejected => "No node is evaluated until that changes.".to_owned(),
+        _ if blocked && fits > 0 && of_group => format!("Alone it would fit {}.", of(fits, all)),
         _ if blocked && fits > 0 => format!("Otherwise it would fit {}.", of(fits, all)),
         _ if fits > 0 => format!("It fits {}: the next attempt places it.", of(fits, all)),
         _ if blocked && all == 0 => String::new(),

@@ -40,14 +40,16 @@ pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
 /// The heading of the nodes that do not match.
 fn mismatched(groups: &[&RejectedGroup]) -> String {
     let nodes: usize = groups.iter().map(|group| group.nodes.len()).sum();
-    let mut reasons = groups.iter().flat_map(|group| &group.reasons);
-    let how = match reasons.all(|reason| reason.plugin == "NodeAffinity") {
-        true => "labelled",
-        false => "they are",
+    let are_all_of = |plugin: &str| {
+        groups.iter().flat_map(|group| &group.reasons).all(|reason| reason.plugin == plugin)
     };
-    match nodes {
-        1 => format!("1 node does not match as {}:", how.replace("they are", "it is")),
-        nodes => format!("{nodes} nodes do not match as {how}:"),
+    match (nodes, are_all_of("NodeResourcesFit"), are_all_of("NodeAffinity")) {
+        (1, true, _) => "1 node is too small:".to_owned(),
+        (_, true, _) => format!("{nodes} nodes are too small:"),
+        (1, _, true) => "1 node does not match as labelled:".to_owned(),
+        (_, _, true) => format!("{nodes} nodes do not match as labelled:"),
+        (1, ..) => "1 node does not match as it is:".to_owned(),
+        _ => format!("{nodes} nodes do not match as they are:"),
     }
 }
 
@@ -95,9 +97,12 @@ fn folded(why: &Why, group: &RejectedGroup) -> String {
 
 /// A group with the details of its first node.
 fn group(why: &Why, group: &RejectedGroup) -> Vec<String> {
-    let mut lines =
-        vec![format!("{} ({})", count(group.nodes.len(), "node"), names(&group.nodes, NAMED))];
-    let Some(nearest) = group.nodes.first().and_then(|name| why.node(*name)) else { return lines };
+    let nearest = group.nodes.first().and_then(|name| why.node(*name));
+    let unseen = nearest.and_then(|node| node.seen.why_not());
+    let unseen = unseen.map(|why| format!(", not evaluated in the cycle: {why}"));
+    let (nodes, named) = (count(group.nodes.len(), "node"), names(&group.nodes, NAMED));
+    let mut lines = vec![format!("{nodes} ({named}){}", unseen.unwrap_or_default())];
+    let Some(nearest) = nearest else { return lines };
     let of = if group.nodes.len() > 1 { format!(" (on {})", nearest.node) } else { String::new() };
     for (plugin, cause) in nearest.causes() {
         let (gist, words) = (cause.gist(), cause.text());

@@ -73,20 +73,51 @@ impl Completion {
         let (last, index) = (&typed[before.len()..], before.split_whitespace().count());
         let mut found = Vec::new();
         for form in FORMS.iter().filter(|form| fits(form.usage, before)) {
-            let Some(word) = form.usage.split_whitespace().nth(index) else { continue };
             let kind = before.split_whitespace().last().unwrap_or_default();
-            match word {
-                "VERSION" => found.extend(KubeVersion::all().map(|version| version.to_string())),
-                "KIND" => found.extend(["node".to_owned(), "pod".to_owned()]),
-                "NAME" => found.extend(self.names_of(if index < 2 { "node" } else { kind }, last)),
-                literal if is_literal(literal) => found.push(literal.to_owned()),
-                _ => {}
+            // What follows an optional word can stand in its place.
+            for word in form.usage.split_whitespace().skip(index) {
+                match word {
+                    "NAME" => {
+                        found.extend(self.names_of(if index < 2 { "node" } else { kind }, last));
+                    }
+                    literal if is_literal(literal) => found.push(literal.to_owned()),
+                    word => found.extend(self.values_of(word)),
+                }
+                if !word.starts_with('[') {
+                    break;
+                }
             }
         }
         found.retain(|word| word.starts_with(last));
         let mut seen = BTreeSet::new();
         found.retain(|word| seen.insert(word.clone()));
         found.into_iter().map(|word| format!("{before}{word}")).collect()
+    }
+
+    /// What stands for a placeholder of an edit's form, as the nodes and plugins have it.
+    fn values_of(&self, word: &str) -> Vec<String> {
+        let ArgumentNames { taints, labels, resources, plugins, .. } = &*self.names;
+        // `key=value:Effect` without the value.
+        let without_value = |taint: &String| match taint.split_once('=') {
+            Some((key, rest)) => format!("{key}:{}", rest.rsplit(':').next().unwrap_or_default()),
+            None => taint.clone(),
+        };
+        let key = |label: &String| label.split('=').next().unwrap_or_default().to_owned();
+        match word {
+            "VERSION" => KubeVersion::all().map(|version| version.to_string()).collect(),
+            "KIND" => vec!["node".to_owned(), "pod".to_owned()],
+            "KEY[=VALUE]:EFFECT" => taints.iter().cloned().collect(),
+            "KEY[=VALUE][:EFFECT]|all" => {
+                taints.iter().cloned().chain(["all".to_owned()]).collect()
+            }
+            "KEY[:EFFECT]" => taints.iter().map(without_value).collect(),
+            "KEY=VALUE" => labels.iter().cloned().collect(),
+            "KEY" => labels.iter().map(key).collect(),
+            "RESOURCE=AMOUNT" => resources.iter().map(|name| format!("{name}=")).collect(),
+            "PLUGIN" => plugins.clone(),
+            "PLUGIN=NUMBER" => plugins.iter().map(|plugin| format!("{plugin}=")).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// `node NAME` and `pod NAME`, or pods by their names alone.
@@ -181,6 +212,9 @@ mod tests {
         let names = ArgumentNames {
             nodes: vec!["a-0".into(), "b-0".into()],
             pods: vec!["shop/web".into()],
+            taints: ["gpu=yes:NoSchedule".into(), "spot:NoExecute".into()].into(),
+            labels: ["disk=hdd".into(), "disk=ssd".into()].into(),
+            resources: ["cpu".into(), "memory".into()].into(),
             ..ArgumentNames::default()
         };
         let values = Completion { names: Arc::new(names), ..Completion::default() };
@@ -192,6 +226,15 @@ mod tests {
         assert_eq!(values.edits("resize "), ["resize node", "resize pod"]);
         assert_eq!(values.edits("kube-version 1.36"), ["kube-version 1.36"]);
         assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
+        let last = |typed: &str| {
+            let values = values.edits(typed).into_iter();
+            values.map(|line| line[typed.len()..].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(last("tolerate pod shop/web "), ["gpu=yes:NoSchedule", "spot:NoExecute", "all"]);
+        assert_eq!(last("untaint node a-0 "), ["gpu:NoSchedule", "spot:NoExecute"]);
+        assert_eq!(last("select pod shop/web d"), ["isk=hdd", "isk=ssd"]);
+        assert_eq!(last("unselect pod shop/web "), ["disk"]);
+        assert_eq!(last("resize pod shop/web "), ["cpu=", "memory="]);
         assert_eq!(values.objects("node "), ["node a-0", "node b-0"]);
         let watched = |typed| values.values(find("watch").unwrap(), typed);
         assert_eq!(watched("pod:s"), ["pod:shop/web"]);

@@ -94,12 +94,18 @@ impl App {
                 self.show(from);
             }
             return Effect::Session(Command::Inspect(None));
-        } else if let Some(outer) = enclosing(self.view, model) {
+        } else if let Some(outer) = self.asked_from().or_else(|| enclosing(self.view, model)) {
             self.show(outer);
         } else {
             self.hint("this is the outermost view; q leaves");
         }
         Effect::None
+    }
+
+    /// The view from which the one with an answer was opened.
+    fn asked_from(&self) -> Option<ViewId> {
+        let last = self.history.get(self.history_at.checked_sub(1)?).copied();
+        last.filter(|last| self.view == ViewId::Why && *last != ViewId::Why)
     }
 
     /// Goes into the selected row.

@@ -5,6 +5,7 @@
 //! the cycle there, may have to be reached again first. A moment of that is done at once; what
 //! takes longer is left to [`Driver::work_slice`], and the model says so meanwhile.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ use kubestep_framework::record::NodeNames;
 
 /// The patience of a person who presses keys.
 const PATIENCE: Duration = Duration::from_millis(40);
+/// The label whose value is the node's name.
+const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// The way to an earlier state, if it is long.
 pub(super) struct PendingReplay {
@@ -152,11 +155,18 @@ impl Driver {
         let mut pods: Vec<_> = pods.map(|(key, _)| *key).collect();
         pods.sort_unstable();
         let branches = self.branches.list(&self.session);
-        let nodes = world.api().nodes();
-        let mut nodes: Vec<_> = nodes.map(|node| node.metadata.name.to_string()).collect();
-        nodes.sort_unstable();
+        let nodes = || world.api().nodes();
+        let mut names: Vec<_> = nodes().map(|node| node.metadata.name.to_string()).collect();
+        names.sort_unstable();
+        let taints = nodes().flat_map(|node| &node.spec.taints);
+        let labels = nodes().flat_map(|node| node.metadata.labels.iter());
+        let labels: BTreeSet<_> = labels.filter(|(key, _)| *key != HOSTNAME).collect();
+        let resources = nodes().flat_map(|node| node.allocatable());
         self.model.names = Arc::new(ArgumentNames {
-            nodes,
+            nodes: names,
+            taints: taints.map(ToString::to_string).collect(),
+            labels: labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            resources: resources.map(|(name, _)| name).collect(),
             pods: pods.iter().map(ToString::to_string).collect(),
             branches: branches.into_iter().map(|branch| branch.name).collect(),
             plugins: self.session.plugin_names().iter().map(ToString::to_string).collect(),

@@ -185,7 +185,7 @@ fn on_narrow_terminals_the_details_of_a_queued_pod_begin_with_the_answer() {
     while live.interface.wants_answer() {
         live.interface.answer();
     }
-    assert!(row(live.text()).contains("its anti-affinity to pods with"), "{}", live.text());
+    assert!(row(live.text()).contains("anti-affinity: pods with"), "{}", live.text());
     assert!(!live.interface.wants_answer(), "each is worked out once");
     // Before the first cycle the details tell what one is looking at.
     let start = LiveInterface::demo("affinity-typo").keys("2");

@@ -105,7 +105,7 @@ impl GridSource for QueuesView<'_> {
             5 => GridColumn::number("left", 7),
             6 => {
                 let widest = self.measured().map(|pod| first_name(pod).len()).max();
-                GridColumn::fitted("rejected by", 14, widest.unwrap_or(0))
+                GridColumn::fitted("plugin", 14, widest.unwrap_or(0))
                     .shown_from(WidthTier::Standard)
             }
             _ => GridColumn::prose("why", 20),
@@ -305,7 +305,12 @@ impl View for QueuesView<'_> {
             ));
         }
         if !pod.rejected_by.is_empty() {
-            lines.push(DetailLine::field("rejected by", names(pod)));
+            let what = match pod.queue {
+                QueueName::InFlight => "held by",
+                QueueName::Gated => "gated by",
+                _ => "rejected by",
+            };
+            lines.push(DetailLine::field(what, names(pod)));
         }
         let last = self.0.last_cycle_of(key);
         // The last cycle's message has the reason otherwise.

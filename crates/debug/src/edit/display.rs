@@ -5,7 +5,7 @@ use std::fmt;
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Kind, Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Quantity, Taint, Toleration,
+    Kind, Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Quantity, Toleration,
     TolerationOperator,
 };
 use kubestep_framework::record::intervention::Intervention;
@@ -136,12 +136,7 @@ fn node(f: &mut fmt::Formatter<'_>, name: Symbol, edit: &NodeEdit) -> fmt::Resul
     match edit {
         NodeEdit::Cordon => write!(f, "cordon node {name}"),
         NodeEdit::Uncordon => write!(f, "uncordon node {name}"),
-        NodeEdit::Taint(Taint { key, value, effect, .. }) if value.is_empty() => {
-            write!(f, "taint node {name} {key}:{effect}")
-        }
-        NodeEdit::Taint(Taint { key, value, effect, .. }) => {
-            write!(f, "taint node {name} {key}={value}:{effect}")
-        }
+        NodeEdit::Taint(taint) => write!(f, "taint node {name} {taint}"),
         NodeEdit::Untaint(key, None) => write!(f, "untaint node {name} {key}"),
         NodeEdit::Untaint(key, Some(effect)) => write!(f, "untaint node {name} {key}:{effect}"),
         NodeEdit::Label(key, value) => write!(f, "label node {name} {key}={value}"),

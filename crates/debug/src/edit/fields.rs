@@ -83,7 +83,7 @@ fn targets(edit: &Edit, world: &World) -> Vec<ObjectKey> {
         Edit::Node(name, _) => vec![node(*name)],
         Edit::Pod(key, _) => vec![pod_key(*key)],
         Edit::AddNodes { .. } | Edit::AddNew { .. } => {
-            object::names(world, Kind::Node).into_iter().map(node).collect()
+            object::keys(world, Kind::Node).into_iter().map(|key| node(key.name)).collect()
         }
         // Edits of the scheduler or of a single attempt change no object.
         _ => Vec::new(),

@@ -248,9 +248,14 @@ pub struct EditError(pub String);
 impl EditError {
     /// The error that the object does not exist, with similar names.
     fn missing(key: ObjectKey, world: &World) -> EditError {
-        let near = object::names(world, key.kind);
-        let near =
-            kubestep_config::suggest::closest(&key.name, near.iter().map(|name| name.as_str()));
+        let known = object::keys(world, key.kind);
+        let same = known.iter().find(|other| other.name == key.name);
+        let in_other_namespace = same.map(NamespacedName::to_string);
+        let near = || {
+            let names = known.iter().map(|other| other.name.as_str());
+            kubestep_config::suggest::closest(&key.name, names).map(str::to_owned)
+        };
+        let near = in_other_namespace.or_else(near);
         let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
         EditError(format!("there is no {key}{near}"))
     }

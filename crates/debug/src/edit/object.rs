@@ -13,7 +13,7 @@ use kubestep_api::admission;
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, ObjectKey, Pod, PodStatus, Time, defaults};
+use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, PodStatus, Time, defaults};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_source::{Filter, SourceError};
@@ -171,12 +171,13 @@ pub(super) fn find(world: &World, key: ObjectKey) -> Option<Object> {
     world.api().get(key.kind, NamespacedName::new(key.namespace, key.name))
 }
 
-/// The names of all objects of a kind, in order.
-pub(super) fn names(world: &World, kind: Kind) -> Vec<Symbol> {
-    let mut names: Vec<Symbol> = match kind {
-        Kind::Node => world.api().nodes().map(|node| node.metadata.name).collect(),
-        kind => world.api().objects().keys(kind).into_iter().map(|key| key.name).collect(),
+/// All objects of a kind, in the order of namespaces and names.
+pub(super) fn keys(world: &World, kind: Kind) -> Vec<NamespacedName> {
+    let of_node = |node: &Arc<Node>| NamespacedName::new(Symbol::default(), node.metadata.name);
+    let mut keys: Vec<NamespacedName> = match kind {
+        Kind::Node => world.api().nodes().map(of_node).collect(),
+        kind => world.api().objects().keys(kind).into_iter().collect(),
     };
-    names.sort_unstable();
-    names
+    keys.sort_unstable();
+    keys
 }

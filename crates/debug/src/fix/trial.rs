@@ -135,6 +135,11 @@ impl EditTrial<'_> {
         let node = judged.and_then(|course| course.node);
         fix.contended = node.is_none();
         fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
+        let node_now = now.and_then(|course| course.node).filter(|now| *now != fix.node);
+        if let Some(node_now) = node_now.filter(|_| first.is_some() && !fix.contended) {
+            let text = "in a run from the start, as by run --edit; tried now, it gets";
+            fix.notes.push(format!("{text} {node_now}"));
+        }
         let effective = now.filter(|course| course.node.is_some()).or(judged);
         let flush = self.world.scheduler().queue().settings().max_unschedulable_duration;
         let is_late = |course: &SimulatedRun| {

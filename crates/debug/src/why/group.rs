@@ -171,7 +171,9 @@ impl GroupSimulation {
     pub fn problem(self) -> PodProblem {
         let GroupSimulation { size, needed, found, .. } = self;
         let advice = match self.rejected {
-            Some((pod, said)) => format!("{pod} fits no node: {}", brief(&said)),
+            Some((pod, said)) => {
+                format!("with the others placed, {pod} fits no node: {}", brief(&said))
+            }
             None => {
                 format!("free capacity for the other pods, or lower the group's {}", size.name())
             }
@@ -179,7 +181,7 @@ impl GroupSimulation {
         let ObjectKey { namespace, name, .. } = size.group;
         let text = format!(
             "its pod group {namespace}/{name} needs {needed} pods at once, and only {found} of them \
-             fit a node"
+             fit"
         );
         PodProblem { kind: ProblemKind::Quorum, blocking: true, text, advice }
     }

@@ -13,12 +13,12 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "fragmented",
         "default/report",
-        "is pending: Insufficient cpu on every node (500m short on node-0)",
+        "is pending: Insufficient cpu on every node (500m cpu short on node-0)",
     ),
     (
         "tainted",
         "default/train",
-        "is pending: Insufficient cpu on 2 nodes (800m short on general-0), taint \
+        "is pending: Insufficient cpu on 2 nodes (800m cpu short on general-0), taint \
       dedicated=gpu:NoSchedule is not tolerated on gpu-0",
     ),
     (
@@ -31,15 +31,11 @@ const ASKED: &[(&str, &str, &str)] = &[
         "default/worker",
         "is pending: pod affinity: there are no pods with app=cache",
     ),
-    (
-        "anti-affinity-deadlock",
-        "default/cache-3",
-        "is pending: its anti-affinity to pods with app=cache",
-    ),
+    ("anti-affinity-deadlock", "default/cache-3", "is pending: anti-affinity: pods with app=cache"),
     (
         "spread-skew",
         "default/web-2",
-        "is pending: Insufficient cpu on c-0 (400m short), spread over \
+        "is pending: Insufficient cpu on c-0 (400m cpu short), spread over \
       topology.kubernetes.io/zone would exceed maxSkew on 2 nodes",
     ),
     (
@@ -57,7 +53,7 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "preemption-never",
         "default/nightly",
-        "is pending: Insufficient cpu on node-0 (500m short); preemption: not \
+        "is pending: Insufficient cpu on node-0 (500m cpu short); preemption: not \
       eligible due to preemptionPolicy=Never",
     ),
     (
@@ -79,7 +75,7 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "zone-volume",
         "default/database-0",
-        "is pending: Insufficient cpu on a-0 (500m short), claim \
+        "is pending: Insufficient cpu on a-0 (500m cpu short), claim \
       default/data-database-0 has volume disk-database-0, which is only for",
     ),
     ("claim-unbound", "default/reports", "is pending: StorageClass fast-ssd does not exist"),
@@ -103,7 +99,7 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "node-pools",
         "default/checkout",
-        "is pending: Insufficient cpu on every node (1.3 short on general-1)",
+        "is pending: Insufficient cpu on every node (1.3 cpu short on general-1)",
     ),
     (
         "zone-loss",
@@ -118,7 +114,7 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "coscheduling",
         "default/train-2",
-        "is pending: its pod group default/train needs 3 pods at once, and only 2 of them fit a node",
+        "is pending: its pod group default/train needs 3 pods at once, and only 2 of them fit",
     ),
     ("numa", "default/packets", "is pending: cannot be aligned to one NUMA zone on every node"),
     (
@@ -130,7 +126,7 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "upgrade",
         "default/report",
-        "is pending: Insufficient cpu on 2 nodes (4 short on memory-0), taint",
+        "is pending: Insufficient cpu on 2 nodes (4 cpu short on memory-0), taint",
     ),
     (
         "rollout",

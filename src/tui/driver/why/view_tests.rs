@@ -34,7 +34,10 @@ fn preemption_tells_candidates_criteria_and_who_is_none() {
     assert!(text.contains("Why default/payment?"), "{text}");
     assert!(text.contains("budgets violated; chosen"), "{text}");
     assert!(text.contains("(priority "), "victims by priority: {text}");
-    assert!(live.keys("-").text().contains("Preemption for default/payment"));
+    let mut back = live.keys("-");
+    assert!(back.text().contains("Preemption for default/payment"));
+    let escaped = back.keys("<Enter><Esc>").text();
+    assert!(escaped.contains("Preemption for default/payment"), "{escaped}");
 }
 
 const GROUP: &str = "

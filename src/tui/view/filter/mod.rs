@@ -6,13 +6,16 @@
 //! Where words for all plugins do not fit, each gets a narrower column: a sign in every cell, and its
 //! name over it, cut by one rule, word under word.
 
+mod details;
 mod header;
 
 use crate::report;
 use std::cmp::Ordering;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
+use self::details::{
+    all_failures, answered, final_verdict, legend, plugin_verdict, rejected_by_extender,
+};
 use self::header::{ColumnNote, WORDS, headers, notes};
 use super::cycle::filter_summary;
 use super::shared::NAMES;
@@ -34,7 +37,6 @@ use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, FilterColumn, VerdictId};
-use kubestep_framework::status::Status;
 
 /// Columns before the plugins: node, the scheduler's own verdict.
 const FIXED: usize = 2;
@@ -238,7 +240,9 @@ impl<'a> FilterView<'a> {
             count(group.nodes.len(), "node")
         ))];
         lines.extend(self.id(row, 1).map(|id| final_verdict(cycle, id)));
-        lines.extend(group.nodes.first().into_iter().flat_map(|node| all_failures(cycle, *node)));
+        lines.extend(
+            group.nodes.first().into_iter().flat_map(|node| all_failures(self.model, cycle, *node)),
+        );
         let names: Vec<String> = group
             .nodes
             .iter()
@@ -470,7 +474,7 @@ impl View for FilterView<'_> {
             (None, Some(id)) => lines.push(final_verdict(cycle, id)),
             (None, None) => {}
         }
-        let failures = all_failures(cycle, node);
+        let failures = all_failures(self.model, cycle, node);
         if !failures.is_empty() {
             lines.extend(failures);
             lines.push(DetailLine::key("Enter", "exactly what blocks it: taint, label, amount"));
@@ -530,63 +534,5 @@ impl View for FilterView<'_> {
         }
         let plugin = self.plugin(column.max(FIXED))?.plugin;
         self.model.at(Frame::new(ExtensionPoint::Filter, Some(plugin), Some(self.node(row)?)))
-    }
-}
-
-fn plugin_verdict(cycle: &CycleRecord, who: &str, id: VerdictId) -> DetailLine {
-    answered(who, verdict::of_id(cycle, id))
-}
-
-fn answered(who: &str, verdict: VerdictSign) -> DetailLine {
-    let (glyph, meaning) = (verdict.glyph(), verdict.meaning());
-    DetailLine::text(format!("{glyph} {who}: {meaning}")).scoped(verdict.scope())
-}
-
-/// What the signs in narrow columns stand for: the words that are there where they fit.
-fn legend() -> DetailLine {
-    use VerdictSign::{Skip, Success, Unresolvable, Unschedulable};
-    let signs = [Success, Unschedulable, Unresolvable, Skip];
-    let signs = signs.map(|verdict| format!("{} {}", verdict.glyph(), verdict.word()));
-    let unasked = VerdictSign::NotEvaluated.glyph();
-    DetailLine::field(
-        "signs",
-        format!("{}, {unasked} not evaluated; Ctrl-w shows words", signs.join(", ")),
-    )
-}
-
-/// The scheduler's own verdict with the plugin that gave it.
-fn final_verdict(cycle: &CycleRecord, id: VerdictId) -> DetailLine {
-    let by = cycle.verdicts.get(id).map(|s| format!(" by {}", s.plugin())).unwrap_or_default();
-    let verdict = verdict::of_id(cycle, id);
-    let explained = report::verdict::explain(cycle, id);
-    let text = match explained.starts_with(verdict.meaning()) {
-        true => explained,
-        false => format!("{}{by}: {explained}", verdict.meaning()),
-    };
-    DetailLine::field("verdict", text).scoped(verdict.scope())
-}
-
-/// The verdict on a node that passed the plugins, but not the extenders.
-fn rejected_by_extender(status: &Status) -> DetailLine {
-    let verdict = verdict::of_code(status.code());
-    let (meaning, reasons) = (verdict.meaning(), report::verdict::reasons(status));
-    DetailLine::field("verdict", format!("{meaning} by {}: {reasons}", status.plugin()))
-        .scoped(verdict.scope())
-}
-
-/// Every plugin that rejects the node, also those behind the first failure.
-fn all_failures(cycle: &CycleRecord, node: NodeId) -> Vec<DetailLine> {
-    let failing = cycle.filter.plugins.iter().filter_map(|column| {
-        let id = report::verdict::of_plugin(cycle, column, node).filter(|id| id.is_status())?;
-        Some((column.plugin, id))
-    });
-    let mut text = String::new();
-    for (plugin, id) in failing {
-        let separator = if text.is_empty() { "" } else { "; " };
-        let _ = write!(text, "{separator}{plugin}: {}", report::verdict::explain(cycle, id));
-    }
-    match text.is_empty() {
-        true => Vec::new(),
-        false => vec![DetailLine::field("all failures", text)],
     }
 }

@@ -3,8 +3,10 @@
 use super::state::Hidden;
 use super::{GridColumn, GridSource, Width};
 use crate::tui::layout::WidthTier;
-use crate::tui::text::Align;
+use crate::tui::text::{Align, width};
 
+/// Width of the mark beside the title of the column that is sorted.
+const MARK_WIDTH: u16 = 1;
 /// Blank columns between two grid columns.
 pub const GAP: u16 = 1;
 /// Text narrower than this says nothing, so such a column is left out instead.
@@ -40,12 +42,19 @@ pub struct ShownColumns {
 }
 
 impl ShownColumns {
-    /// Those of a source.
-    pub fn of(source: &dyn GridSource, tier: WidthTier) -> ShownColumns {
-        let columns: Vec<(usize, GridColumn)> = (0..source.columns())
+    /// Those of a source. The title of the column that is sorted gets room for the mark.
+    pub fn of(source: &dyn GridSource, tier: WidthTier, sorted: Option<usize>) -> ShownColumns {
+        let mut columns: Vec<(usize, GridColumn)> = (0..source.columns())
             .map(|i| (i, source.column(i)))
             .filter(|(i, column)| *i == 0 || column.from <= tier)
             .collect();
+        for (_, column) in columns.iter_mut().filter(|(i, _)| Some(*i) == sorted) {
+            let title = column.title.split('\n').map(width).max().unwrap_or(0) as u16 + MARK_WIDTH;
+            column.width = match column.width {
+                Width::Fixed(width) => Width::Fixed(width.max(title)),
+                Width::Between(width, most) => Width::Between(width.max(title), most.max(title)),
+            };
+        }
         ShownColumns { wide: source.columns() - columns.len(), columns }
     }
 }

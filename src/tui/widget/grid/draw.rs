@@ -32,7 +32,7 @@ pub fn draw(
         return None;
     }
     let room = area.width - MARK;
-    let shown = ShownColumns::of(source, paint.tier);
+    let shown = ShownColumns::of(source, paint.tier, state.sort.map(|sort| sort.column));
     state.first_column = columns::scroll_to(&shown, state.first_column, state.column, room);
     let placement = columns::place(&shown, state.first_column, room);
     if headers > 0 {

@@ -180,7 +180,7 @@ fn sorting_cycles_up_down_and_off() {
     assert_eq!(first(&mut state), Some(0));
     state.select(&source, 0);
     let (lines, _) = draw_at(&source, &mut state, 40, 3);
-    assert_eq!(lines[0], "  node         sc…e▼");
+    assert_eq!(lines[0], "  node         score▼");
     assert_eq!(first(&mut state), Some(0));
     assert_eq!(state.sort, None);
 }

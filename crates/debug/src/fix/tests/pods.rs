@@ -149,7 +149,7 @@ fn constraints_of_the_profile_are_said_to_be_the_profiles() {
         node.causes().map(|(_, cause)| cause.gist()).collect::<Vec<_>>()
     };
     assert_eq!(words("a"), ["the profile's default spread over zone would exceed maxSkew"]);
-    assert_eq!(words("c"), ["addedAffinity of the profile pool=main"]);
+    assert_eq!(words("c"), ["addedAffinity of the profile pool=main is not met"]);
     assert!(why.spread[0].of_profile);
     let found: Vec<String> = found(&world).found.iter().map(edits).collect();
     assert!(found.contains(&"label node c pool=main".to_owned()), "{found:?}");

@@ -146,7 +146,7 @@ impl CauseText for BlockingAntiAffinity {
     fn gist(&self) -> String {
         let (pods, key) = (self.term.pods(), self.term.topology_key);
         match self.whose {
-            TermOwner::Own => format!("its anti-affinity to {pods} in the same {key}"),
+            TermOwner::Own => format!("anti-affinity: {pods} are in the same {key}"),
             TermOwner::Theirs => format!("anti-affinity of a pod in the same {key} to {pods}"),
         }
     }
@@ -154,10 +154,9 @@ impl CauseText for BlockingAntiAffinity {
     fn text(&self) -> String {
         let (pods, key, domain) = (self.pods.text(), self.term.topology_key, self.domain);
         match self.whose {
-            TermOwner::Own => format!(
-                "its anti-affinity to {} in {key}={domain}: there is {pods}",
-                self.term.pods()
-            ),
+            TermOwner::Own => {
+                format!("anti-affinity to {}: in {key}={domain} there is {pods}", self.term.pods())
+            }
             TermOwner::Theirs => format!(
                 "anti-affinity of {pods} to {} in {key}={domain}, which this pod matches",
                 self.term.pods()

@@ -64,7 +64,10 @@ impl AffinityMismatch {
 
 impl CauseText for AffinityMismatch {
     fn gist(&self) -> String {
-        self.with(UnmetExpression::gist)
+        self.with(|unmet| match unmet.hint {
+            Some(_) => unmet.gist(),
+            None => format!("{} is not met", unmet.gist()),
+        })
     }
 
     fn text(&self) -> String {

@@ -108,7 +108,7 @@ impl Shortage {
             _ if self.resource == "pods" => None,
             true => Some(format!("needs {needed}, {has} allocatable")),
             false if self.is_reserved() => None,
-            false => Some(format!("{} short", self.show(self.short_by))),
+            false => Some(format!("{} {} short", self.show(self.short_by), self.resource)),
         }
     }
 

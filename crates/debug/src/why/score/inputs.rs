@@ -66,15 +66,16 @@ pub(super) fn fit_formula(case: &ScoredCase<'_>) -> &'static str {
     let args = case.probe.args().read::<NodeResourcesFitArgs>();
     match args.scoring_strategy.strategy.as_str() {
         "MostAllocated" => {
-            "MostAllocated: mean over the resources, by weight, of 100 × requested ÷ allocatable"
+            "MostAllocated: mean over the resources, by weight, of 100 × requested ÷ allocatable, each \
+             rounded down"
         }
         "RequestedToCapacityRatio" => {
             "RequestedToCapacityRatio: mean over the resources, by weight, of the configured curve \
-             at 100 × requested ÷ allocatable"
+             at 100 × requested ÷ allocatable, each rounded down"
         }
         _ => {
             "LeastAllocated: mean over the resources, by weight, of 100 × (allocatable − \
-             requested) ÷ allocatable"
+             requested) ÷ allocatable, each rounded down"
         }
     }
 }
