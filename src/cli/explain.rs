@@ -280,8 +280,8 @@ fn only_pending(session: &Session) -> Result<NamespacedName> {
     }
 }
 
-/// The pods that are named after a workload, such as `web-5c9-x7k2p` after `web`.
-fn of_workload(session: &Session, namespace: Option<&str>, name: &str) -> Option<String> {
+/// The pods whose names begin with that of a workload: `web-5c9-x7k2p` for `web`.
+fn that_begin_with(session: &Session, namespace: Option<&str>, name: &str) -> Option<String> {
     let is_after = |pod: &str| pod.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
     let pods = &session.world().api().objects().pods;
     let keys = pods.keys().filter(|key| {
@@ -291,7 +291,8 @@ fn of_workload(session: &Session, namespace: Option<&str>, name: &str) -> Option
     names.sort();
     let more = names.drain(lines_shown(names.len(), LISTED)..).count();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| format!("; pods named after it: {}{more}", names.join(", ")))
+    (!names.is_empty())
+        .then(|| format!("; pods that begin with \"{name}-\": {}{more}", names.join(", ")))
 }
 
 /// The pod of that name; a name without a namespace must be unique.
@@ -313,7 +314,7 @@ fn find(session: &Session, text: &str) -> Result<NamespacedName> {
         [only] => Ok(*only),
         [] => {
             let near = || suggest::closest(name, pods.keys().map(|key| key.name.as_str()));
-            let hint = of_workload(session, namespace, name)
+            let hint = that_begin_with(session, namespace, name)
                 .or_else(|| near().map(|near| format!(", did you mean {near:?}?")));
             bail!("there is no pod {text:?}{}", hint.unwrap_or_default())
         }

@@ -52,8 +52,8 @@ pub struct InputOptions {
     /// Exclude an object: KIND/NAME or KIND/NAMESPACE/NAME, with * as wildcard; may be repeated
     #[arg(long, value_name = "KIND/NAME")]
     pub exclude: Vec<String>,
-    /// Reject objects with unknown or duplicate fields, as "kubectl --validate=strict" does; without
-    /// it such fields are reported as warnings, of YAML for the first 1,000 objects of a file
+    /// Reject objects with unknown or duplicate fields, as "kubectl --validate=strict" does; otherwise
+    /// such fields are warnings (in YAML, for the first 1,000 objects of a file)
     #[arg(long)]
     pub strict: bool,
     /// The scheduler's configuration (KubeSchedulerConfiguration, v1)
@@ -87,7 +87,7 @@ pub struct InputOptions {
 pub struct UnknownPluginPolicy {
     /// What happens to plugins of the configuration that kubestep does not have: opaque keeps their
     /// place and marks the decisions that they could change as uncertain, reject fails [default:
-    /// opaque; of "kubestep schedule" reject]
+    /// opaque; for "kubestep schedule" reject]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub unknown_plugins: Option<UnknownChoice>,
 }

@@ -234,7 +234,7 @@ pub fn json(report: &DisruptionReport) -> Value {
         json!({
             "pod": blocked.pod.to_string(),
             "node": blocked.node.as_str(),
-            "refusals": blocked.rejections,
+            "rejections": blocked.rejections,
             "reason": blocked.rejection.as_ref().map(ToString::to_string),
         })
     });
@@ -270,7 +270,7 @@ fn left_json(report: &DisruptionReport, left: &EvictedPod) -> Value {
         "node": departure.node.as_str(),
         "cause": departure.cause.name(),
         "afterSeconds": report.seconds(departure.at),
-        "refusals": departure.rejections,
+        "rejections": departure.rejections,
         "replacement": replacement.map(|pod| pod.to_string()),
     });
     match &left.end {

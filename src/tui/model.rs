@@ -150,7 +150,7 @@ pub struct ArgumentNames {
     pub plugins: Vec<String>,
     /// The taints of all nodes, as `key=value:Effect`.
     pub taints: BTreeSet<String>,
-    /// The labels of all nodes, except for their names, as `key=value`.
+    /// The labels of all nodes as `key=value`, except kubernetes.io/hostname.
     pub labels: BTreeSet<String>,
     /// The resources that nodes offer.
     pub resources: BTreeSet<Symbol>,
@@ -369,7 +369,7 @@ pub struct QueuedPod {
     pub since: Time,
     /// When it leaves by itself, if it does.
     pub until: Option<Time>,
-    /// Plugins that refused it last, or hold it.
+    /// Plugins that rejected it last, or hold it.
     pub rejected_by: Vec<Symbol>,
     /// Why it is here, in the scheduler's words.
     pub reason: String,

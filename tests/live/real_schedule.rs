@@ -133,7 +133,7 @@ fn real_the_printed_role_is_enough_to_schedule() {
         let events = get(&plane, "/apis/events.k8s.io/v1/namespaces/default/events");
         events["items"].as_array().unwrap().iter().any(|it| it["reason"] == "FailedScheduling")
     };
-    until("the other is reported why", reported);
+    until("the other has a FailedScheduling event", reported);
     assert!(!scheduler.output().contains("forbidden"), "{}", scheduler.output());
     let refused = plane.audited().into_iter().filter(|it| it.code == 403);
     let refused: Vec<_> = refused.filter(|it| it.agent.starts_with("kubestep/")).collect();

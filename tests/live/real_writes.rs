@@ -152,7 +152,7 @@ fn real_a_gang_is_bound_together_behind_its_gates() {
     create(&plane, vec![member("b")]);
     until("both are bound", || is_on(&plane, "a", "node-0") && is_on(&plane, "b", "node-0"));
     let group = || get(&plane, "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups/g");
-    until("the group is reported", || {
+    until("the group has its condition", || {
         let group = group();
         let conditions = group["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().any(|it| it["type"] == "PodGroupScheduled" && it["status"] == "True")

@@ -23,6 +23,7 @@ const MERGE: &str = "@merge";
 const RESULT: &str = "@result";
 
 type Helper<'h, 'p> = &'h mut MacroExprHelper<'p>;
+
 pub fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(PAIRS, PAIRS, vec![DYN_TYPE], pairs)?;
     env.add_overload(PUT, PUT, vec![MAP_TYPE, DYN_TYPE, DYN_TYPE], put)?;

@@ -138,7 +138,7 @@ impl ApiServer {
             let is_new = matches!(question, Some(RequestKey::Create(..)));
             let observed = stored.is_some() || !is_new;
             if let Some(remote) = self.remote.as_mut().filter(|_| observed) {
-                remote.observed(key, stored.as_ref());
+                remote.observe(key, stored.as_ref());
             }
         }
         question
@@ -246,7 +246,7 @@ impl ApiServer {
     /// had is discarded: a pod that has another node or UID there is deleted and added again.
     pub(super) fn accept(&mut self, object: Object) {
         if let Some(remote) = &mut self.remote {
-            remote.observed(object.key(), Some(&object));
+            remote.observe(object.key(), Some(&object));
         }
         let old = self.place(&object);
         match old {
@@ -261,7 +261,7 @@ impl ApiServer {
     /// Removes an object that another API server has deleted.
     pub(super) fn forget(&mut self, kind: Kind, key: NamespacedName) {
         if let Some(remote) = &mut self.remote {
-            remote.observed(object_key(kind, key), None);
+            remote.observe(object_key(kind, key), None);
         }
         let writes = self.writes.take();
         if self.remove(kind, key) && kind == Kind::Pod {

@@ -245,7 +245,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Sends a request whose answer nothing waits for.
+    /// Puts a request into the outbox; returns its ticket.
     pub fn enqueue(&mut self, request: Request) -> u64 {
         self.tickets += 1;
         self.outbox.push(Outgoing { ticket: self.tickets, request });
@@ -323,7 +323,7 @@ impl Remote {
     }
 
     /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.
-    pub fn observed(&mut self, key: ObjectKey, object: Option<&Object>) {
+    pub fn observe(&mut self, key: ObjectKey, object: Option<&Object>) {
         let Some(newer) = self.newer.get(&key) else { return };
         if object.is_none_or(|observed| !is_newer(newer, observed)) {
             self.newer.remove(&key);
@@ -436,10 +436,10 @@ mod tests {
         let ticket = remote.enqueue(update("v"));
         remote.answer(ticket, Ok(WriteOutcome::Object(claim("10", "v"))));
         assert_eq!(volume(&remote, claim("9", "old")), "v");
-        remote.observed(key, Some(&claim("9", "old")));
+        remote.observe(key, Some(&claim("9", "old")));
         assert_eq!(volume(&remote, claim("9", "old")), "v");
         assert!(remote.newest(key, None).is_some(), "no watch has reported it");
-        remote.observed(key, Some(&claim("11", "new")));
+        remote.observe(key, Some(&claim("11", "new")));
         assert_eq!(volume(&remote, claim("11", "new")), "new");
         assert_eq!(remote.newest(key, None), None);
     }

@@ -145,7 +145,7 @@ fn profile(profile: &KubeSchedulerProfile, points: PointSet) -> YamlValue {
         .into()
 }
 
-/// MultiPoint stands between the points of a pod's way and those of placements.
+/// MultiPoint is written between the points of pods and those of placements.
 fn plugins(plugins: &Plugins, points: PointSet) -> YamlValue {
     let sets = |map: Map, point: ExtensionPoint| map.put(point.key(), plugins.at(point).write());
     let of_placements = |point: &ExtensionPoint| *point >= ExtensionPoint::PlacementGenerate;

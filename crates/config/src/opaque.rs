@@ -1,8 +1,8 @@
 //! Opaque plugins: those that a configuration names and this program does not have.
 //!
 //! An opaque plugin keeps its place in the profile, its weight and its arguments as written. It
-//! never runs. A plugin enabled at a point that the built-in plugin of the same name does not
-//! implement is a different plugin, so it is opaque.
+//! never runs. A plugin of another project that is enabled at a point that kubestep's plugin of that
+//! name does not implement is a different plugin, so it is opaque.
 
 use std::str::FromStr;
 
@@ -40,8 +40,8 @@ impl FromStr for UnknownPlugins {
     }
 }
 
-/// The plugins of `registry`, without those of whose name the document in `text` has a different
-/// plugin: it enables that at a point that the built-in one does not implement.
+/// The plugins of `registry` without the namesakes: plugins that the document in `text` enables at a
+/// point that they do not implement.
 pub(super) fn without_namesakes(
     text: Option<&str>,
     registry: &[PluginDescriptor],

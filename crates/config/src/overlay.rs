@@ -98,7 +98,8 @@ impl Overlay {
     }
 }
 
-/// The weight stands where the plugin is enabled for Score.
+/// Sets the weight in the Score set if that enables the plugin, otherwise in MultiPoint; `false` if
+/// neither does.
 fn set_weight(plugins: &mut Plugins, name: Symbol, weight: i32) -> bool {
     let own = find(plugins.at_mut(ExtensionPoint::Score), name).is_some();
     let set = match own {

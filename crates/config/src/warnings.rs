@@ -78,8 +78,8 @@ fn weights(warnings: &mut Vec<Problem>, set: &PluginSet, point: ExtensionPoint, 
     }
 }
 
-/// Arguments for a plugin that is not enabled. The default ones cannot be distinguished from added
-/// ones.
+/// Arguments for a plugin that is not enabled. Arguments equal to the defaults are not reported:
+/// defaulting may have added them.
 fn unused_arguments(
     warnings: &mut Vec<Problem>,
     profile: &KubeSchedulerProfile,

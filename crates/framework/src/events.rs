@@ -307,7 +307,7 @@ impl EventObjects {
 /// The rules by which plugins register for events in an older version, or without the gate
 /// SchedulerQueueingHints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OlderEvents {
+pub struct RegistrationRules {
     /// Whether updates of nodes and pods are distinguished by what changed, as since 1.32.
     pub by_change: bool,
     /// Whether queueing hints are on.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
 use crate::effects::Effects;
-use crate::events::{EventObjects, OlderEvents, Registration};
+use crate::events::{EventObjects, Registration, RegistrationRules};
 pub use crate::explanation::{Explanation, JointPods, LowerRequest};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
@@ -265,7 +265,7 @@ pub trait Plugin: Send + Sync {
     /// nothing.
     fn older_registration(
         &self,
-        _older: OlderEvents,
+        _older: RegistrationRules,
         newest: Registration,
     ) -> Option<Registration> {
         Some(newest)

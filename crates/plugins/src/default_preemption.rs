@@ -130,8 +130,7 @@ impl Plugin for DefaultPreemption {
     fn post_filter(&self, cx: &mut PostFilterContext<'_>, state: &CycleState) -> PostFilterAnswer {
         let prefix = self.message_prefix();
         if let Some(reason) = group_rejection(cx) {
-            let status = Status::unschedulable(&format!("{prefix}{reason}"));
-            return PostFilterAnswer { status, ..PostFilterAnswer::default() };
+            return Status::unschedulable(&format!("{prefix}{reason}")).into();
         }
         let answer = evaluator::preempt(self, cx, state);
         let message = answer.status.message();

@@ -1,7 +1,8 @@
 //! ManualPermit: holds pods at Permit until the user allows or rejects them.
 //!
 //! kubestep's own plugin, off unless a configuration enables it: while a pod is held and its node
-//! reserved, the user can inspect the cluster.
+//! reserved, the user can inspect the cluster. Hold rules do the same for a session; this plugin
+//! belongs to a configuration, and has its turn among the Permit plugins of the profile.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
@@ -276,7 +276,11 @@ impl Plugin for NodeAffinity {
         })])
     }
 
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         Some(older_events::all_node_updates(older, newest))
     }
 

@@ -11,7 +11,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
+use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -53,7 +53,11 @@ impl Plugin for NodeName {
         Some(vec![Registration::always(EventResource::Node, Action::ADD)])
     }
 
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         Some(older_events::all_node_updates(older, newest))
     }
 

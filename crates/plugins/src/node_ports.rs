@@ -14,7 +14,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
@@ -77,7 +77,11 @@ impl Plugin for NodePorts {
         ])
     }
 
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         Some(older_events::all_node_updates(older, newest))
     }
 

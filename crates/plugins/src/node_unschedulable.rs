@@ -16,7 +16,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
@@ -91,7 +91,11 @@ impl Plugin for NodeUnschedulable {
     }
 
     /// Tolerations are events since 1.32, with queueing hints only.
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         let is_pod = newest.event.resource == EventResource::Pod;
         (!is_pod).then(|| older_events::all_node_updates(older, newest))
     }

@@ -2,11 +2,11 @@
 //!
 //! Upstream: `EventsToRegister` of each plugin.
 
-use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
+use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
 
 /// For a plugin that registers all updates of nodes up to 1.31. After that, see
 /// [`labels_and_taints`].
-pub(crate) fn all_node_updates(older: OlderEvents, newest: Registration) -> Registration {
+pub(crate) fn all_node_updates(older: RegistrationRules, newest: Registration) -> Registration {
     match older.by_change {
         true => labels_and_taints(older, newest),
         false => on_nodes(newest, |_| Action::ADD | Action::UPDATE),
@@ -16,7 +16,7 @@ pub(crate) fn all_node_updates(older: OlderEvents, newest: Registration) -> Regi
 /// For a plugin that registers updates of labels and taints of nodes too. Upstream checks a node
 /// before the events of its update, so that the node may pass only after an update that does not
 /// concern the plugin. Up to 1.31, only those of taints count.
-pub(crate) fn labels_and_taints(older: OlderEvents, newest: Registration) -> Registration {
+pub(crate) fn labels_and_taints(older: RegistrationRules, newest: Registration) -> Registration {
     let more = match older.by_change {
         true => Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_TAINT,
         false => Action::UPDATE_NODE_TAINT,
@@ -43,14 +43,18 @@ mod tests {
 
     use super::*;
 
-    const UP_TO_1_31: [OlderEvents; 2] = [
-        OlderEvents { by_change: false, hints: false },
-        OlderEvents { by_change: false, hints: true },
+    const UP_TO_1_31: [RegistrationRules; 2] = [
+        RegistrationRules { by_change: false, hints: false },
+        RegistrationRules { by_change: false, hints: true },
     ];
-    const WITHOUT_HINTS: OlderEvents = OlderEvents { by_change: true, hints: false };
+    const WITHOUT_HINTS: RegistrationRules = RegistrationRules { by_change: true, hints: false };
 
     /// The actions that a plugin registers for one resource, and whether a hint judges them.
-    fn of(older: OlderEvents, plugin: &str, resource: EventResource) -> Option<(Action, bool)> {
+    fn of(
+        older: RegistrationRules,
+        plugin: &str,
+        resource: EventResource,
+    ) -> Option<(Action, bool)> {
         let gates = FeatureGates::default();
         let plugin = crate::registry().build(plugin.into(), &ProfileArgs::default(), &gates);
         let plugin = plugin.unwrap();

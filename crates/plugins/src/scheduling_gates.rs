@@ -8,7 +8,9 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
-use kubestep_framework::events::{Action, EventResource, OlderEvents, QueueingHint, Registration};
+use kubestep_framework::events::{
+    Action, EventResource, QueueingHint, Registration, RegistrationRules,
+};
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::registry::Built;
@@ -46,7 +48,11 @@ impl Plugin for SchedulingGates {
     }
 
     /// Without queueing hints, removed gates are no events.
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         older.hints.then_some(newest)
     }
 

@@ -18,7 +18,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, OlderEvents, QueueingHint, Registration,
+    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
@@ -164,7 +164,11 @@ impl Plugin for TaintToleration {
     }
 
     /// Without queueing hints, tolerations are no events.
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         let is_pod = newest.event.resource == EventResource::Pod;
         (older.hints || !is_pod).then(|| older_events::all_node_updates(older, newest))
     }

@@ -77,6 +77,17 @@ fn descriptors_are_well_formed() {
 }
 
 #[test]
+fn one_plugin_gates_by_the_spec_and_one_counts_the_pods_of_a_namespace() {
+    let gates = FeatureGates::default();
+    let that = |has: fn(&dyn Plugin) -> bool| {
+        let names = DEFAULT.into_iter().filter(|name| has(&*built(name, &gates)));
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(that(|plugin| plugin.gates_by_spec()), ["SchedulingGates"]);
+    assert_eq!(that(|plugin| plugin.counts_pods_of_namespace()), ["PodTopologySpread"]);
+}
+
+#[test]
 fn plugins_have_the_names_of_their_descriptors() {
     for (plugin, build) in PLUGINS {
         let built = build(&ProfileArgs::default(), &FeatureGates::default()).unwrap();

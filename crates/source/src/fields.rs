@@ -105,7 +105,7 @@ fn all(walk: impl Fn(&FoundField) -> Result<(), DecodeError>) -> Vec<UnexpectedF
 
 /// What a walk found.
 struct FoundField {
-    /// Odd fields to pass before.
+    /// Unexpected fields to skip, as they were found before.
     skip: std::cell::Cell<usize>,
     unexpected: RefCell<Option<UnexpectedField>>,
 }

@@ -144,7 +144,7 @@ pub struct ReadInput {
 pub struct UnexpectedFieldAt {
     /// The object that has the field.
     pub object: ObjectKey,
-    /// Where the field stands: the line is its own.
+    /// The position of the field.
     pub origin: ObjectOrigin,
     /// The column in that line, from 1; 0 where unknown.
     pub column: usize,
@@ -458,7 +458,7 @@ fn take(input: &mut ReadInput, filter: &Filter, origin: ObjectOrigin, outcome: D
             }
             take(input, filter, origin, *outcome);
         }
-        DecodedItem::LeftOut(error) => input.warnings.push(left_out(origin, &error)),
+        DecodedItem::LeftOut(error) => input.warnings.push(skipped_warning(origin, &error)),
         DecodedItem::Unread(kind) => *input.skipped.entry(kind).or_default() += 1,
         DecodedItem::Auxiliary(kind, value) => {
             let taken = input.auxiliary.take(kind, value);
@@ -479,7 +479,7 @@ fn take(input: &mut ReadInput, filter: &Filter, origin: ObjectOrigin, outcome: D
     }
 }
 
-fn left_out(origin: ObjectOrigin, error: &DecodeError) -> String {
+fn skipped_warning(origin: ObjectOrigin, error: &DecodeError) -> String {
     let version = error.api_version;
     format!("{origin}: skipped: unknown schema in {version}: {error}")
 }

@@ -13,7 +13,7 @@ use kubestep_framework::record::VerdictId;
 use kubestep_framework::testing::{Cluster, NodeBuilder, info, node, pod};
 use kubestep_wasm::{GuestError, GuestLimits, GuestModule, entry, guests};
 
-/// GuestLimits that a debug build reaches soon.
+/// Limits that a debug build reaches soon.
 const LIMITS: GuestLimits = GuestLimits { instructions: 1_000_000, memory: 8 << 20 };
 
 fn module(wat: &str) -> Result<GuestModule, GuestError> {

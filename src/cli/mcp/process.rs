@@ -49,7 +49,7 @@ pub(super) async fn run(
     let value: Result<Value, _> = serde_json::from_str(&json?);
     let value = value.map_err(|error| format!("the answer cannot be read: {error}"))?;
     let text = match text {
-        // The text of a refused configuration is on standard error.
+        // The text of a rejected configuration is on standard error.
         Err(rejection) if value["valid"] == false => rejection,
         text => text?,
     };
@@ -97,7 +97,7 @@ async fn printed(
                 false => format!("{error_text}\n\n{printed}"),
             })
         }
-        // A refused configuration is printed as JSON, with the exit code for invalid input.
+        // A rejected configuration is printed as JSON, with the exit code for invalid input.
         Some(code)
             if code == i32::from(Exit::Usage.code())
                 && format == "json"

@@ -14,7 +14,8 @@ use kubestep_debug::why::{
 const NAMED: usize = 2;
 const ON_EVERY_NODE: &str = " on every node";
 
-/// The cause; `None` if the pod has a node, has ended, or would get a node now.
+/// The cause; `None` if the pod has a node, has ended, or would get a node now without having
+/// preempted for it.
 pub fn cause(why: &Why) -> Option<String> {
     if matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. }) {
         return None;
@@ -26,7 +27,7 @@ pub fn cause(why: &Why) -> Option<String> {
         let cause = why.ahead.iter().find_map(before_nodes)?;
         Some(cause + &earlier(why).unwrap_or_default())
     };
-    problem.or_else(ahead).or_else(|| on_nodes(why))
+    problem.or_else(ahead).or_else(|| on_nodes(why)).or_else(|| preemption::awaited(why))
 }
 
 /// A rejection by PreFilter.
@@ -86,7 +87,7 @@ fn on(group: &RejectedGroup) -> String {
     }
 }
 
-/// `Insufficient cpu on 2 nodes (500m short on node-0)`; `None` without reasons.
+/// `Insufficient cpu on 2 nodes (500m cpu short on node-0)`; `None` without reasons.
 fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) -> Option<String> {
     let reasons: Vec<&Reason> =
         reasons.into_iter().filter(|reason| !is_mirrored(why, group, reason)).collect();
@@ -131,7 +132,8 @@ fn is_mirrored(why: &Why, group: &RejectedGroup, reason: &Reason) -> bool {
     })
 }
 
-/// The node that comes nearest to the request, empty or as it is, if the reason is a shortage.
+/// If the reason is a shortage: the node whose allocatable amount comes nearest to the request; of
+/// equal ones, the one that lacks the least.
 fn shortage<'a>(
     nodes: impl Iterator<Item = &'a NodeWhy>,
     reason: &Reason,

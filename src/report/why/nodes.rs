@@ -44,8 +44,8 @@ fn mismatched(groups: &[&RejectedGroup]) -> String {
         groups.iter().flat_map(|group| &group.reasons).all(|reason| reason.plugin == plugin)
     };
     match (nodes, are_all_of("NodeResourcesFit"), are_all_of("NodeAffinity")) {
-        (1, true, _) => "1 node is too small:".to_owned(),
-        (_, true, _) => format!("{nodes} nodes are too small:"),
+        (1, true, _) => "1 node has too little allocatable:".to_owned(),
+        (_, true, _) => format!("{nodes} nodes have too little allocatable:"),
         (1, _, true) => "1 node does not match as labelled:".to_owned(),
         (_, _, true) => format!("{nodes} nodes do not match as labelled:"),
         (1, ..) => "1 node does not match as it is:".to_owned(),
@@ -77,7 +77,8 @@ fn own_words(node: &NodeWhy, reason: &Reason) -> Option<String> {
     let (_, cause) = causes.find(|(_, cause)| cause.gist() == reason.text)?;
     let words = cause.text();
     // Most start with the shared text.
-    let own = words.strip_prefix(&*reason.text).unwrap_or(&words).trim_start_matches(": ");
+    let shared = reason.text.strip_suffix(" is not met").unwrap_or(&reason.text);
+    let own = words.strip_prefix(shared).unwrap_or(&words).trim_start_matches(": ");
     (!own.is_empty()).then(|| own.to_owned())
 }
 
@@ -92,17 +93,23 @@ fn folded(why: &Why, group: &RejectedGroup) -> String {
         1..=NAMED => names(&group.nodes, NAMED),
         many => count(many, "node"),
     };
-    format!("{nodes}: {}", reasons.join("; "))
+    format!("{nodes}{}: {}", not_evaluated(why, group), reasons.join("; "))
+}
+
+/// Why the cycle did not evaluate the nodes of a group, if that is the same for all.
+fn not_evaluated(why: &Why, group: &RejectedGroup) -> String {
+    let nodes = group.nodes.iter().filter_map(|name| why.node(*name));
+    let mut reasons = nodes.map(|node| node.seen.why_not());
+    let first = reasons.next().flatten();
+    let shared = first.filter(|_| reasons.all(|other| other == first));
+    shared.map(|why| format!(", not evaluated in the cycle: {why}")).unwrap_or_default()
 }
 
 /// A group with the details of its first node.
 fn group(why: &Why, group: &RejectedGroup) -> Vec<String> {
-    let nearest = group.nodes.first().and_then(|name| why.node(*name));
-    let unseen = nearest.and_then(|node| node.seen.why_not());
-    let unseen = unseen.map(|why| format!(", not evaluated in the cycle: {why}"));
     let (nodes, named) = (count(group.nodes.len(), "node"), names(&group.nodes, NAMED));
-    let mut lines = vec![format!("{nodes} ({named}){}", unseen.unwrap_or_default())];
-    let Some(nearest) = nearest else { return lines };
+    let mut lines = vec![format!("{nodes} ({named}){}", not_evaluated(why, group))];
+    let Some(nearest) = group.nodes.first().and_then(|name| why.node(*name)) else { return lines };
     let of = if group.nodes.len() > 1 { format!(" (on {})", nearest.node) } else { String::new() };
     for (plugin, cause) in nearest.causes() {
         let (gist, words) = (cause.gist(), cause.text());

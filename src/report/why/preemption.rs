@@ -56,6 +56,12 @@ pub(super) fn of_pending(why: &Why) -> Option<String> {
     Some(format!("{} {verb} {victims} on {node}", preemptor(found, "it")))
 }
 
+/// Which pods a pending pod preempted, if it waits for their resources.
+pub(super) fn awaited(why: &Why) -> Option<String> {
+    let chosen = why.preemption.as_ref()?.chosen?;
+    is_done(why, chosen).then(|| of_pending(why)).flatten()
+}
+
 /// The plugin that preempts, by name, or the pod where that is the default one.
 fn preemptor<'a>(found: &PreemptionWhy, pod: &'a str) -> &'a str {
     match found.plugin.as_str() {

@@ -67,7 +67,8 @@ impl Completion {
         }
     }
 
-    /// Edits that begin with `typed`: their verbs, and the names of objects where one follows.
+    /// Edits that begin with `typed`: their verbs, and the names, taints, labels,
+    /// resources and plugins that follow.
     pub fn edits(&self, typed: &str) -> Vec<String> {
         let before = typed.rfind(' ').map_or("", |at| &typed[..=at]);
         let (last, index) = (&typed[before.len()..], before.split_whitespace().count());

@@ -36,7 +36,7 @@ pub const ACTIONS: &[Action] = &[
         .search("screenshot export"),
     Action::new("mouse", &[], "Click rows, headers and views, and scroll; off selects text",
         |app, _, text| app.switch_mouse(text.trim())).takes(Argument::Optional("on|off")),
-    Action::new("escape", &["esc"], "Close the window, drop the filter, or go to the enclosing view",
+    Action::new("escape", &["esc"], "Close the window, drop the filter, or go back to the enclosing view",
         |app, model, _| Ok(escape(app, model))).search("close back"),
     Action::new("redraw", &["ctrl-l"], "Draw the whole screen again",
         |_, _, _| Ok(Effect::Clear)).search("refresh clear"),

@@ -1,7 +1,7 @@
 //! The overview of one cycle: every extension point in order, its plugins under it, with the answer of each.
 //!
 //! ```text
-//!   extension point              status    what it said
+//!   extension point              status    message
 //!   PreFilter                    ✓ pass
 //!     NodeResourcesFit           ✓ pass
 //! ▶ Filter                       1/5 pass  1 of 5 nodes pass

@@ -20,7 +20,7 @@ fn plain(stage: &mut Stage) {
     let pods = (0..5).map(|at| stage.pod(&format!("p{at}"), "1100m")).collect();
     stage.create(pods);
     stage.until("all are bound", |seen| (0..5).all(|at| seen.is_bound(&format!("p{at}"))));
-    stage.until("all are reported", |seen| {
+    stage.until("all have their events", |seen| {
         (0..5).all(|at| seen.has_event(&format!("p{at}"), "Scheduled"))
     });
 }

@@ -56,7 +56,7 @@ fn preemption(stage: &mut Stage) {
     stage.create(vec![with_class(stage, "polite", "2", "polite")]);
     stage.until("the polite one waits", |seen| seen.is_refused("polite"));
     stage.create(vec![with_class(stage, "preemptor", "2", "high")]);
-    stage.until("the victim is reported", |seen| seen.has_event("free", "Preempted"));
+    stage.until("the victim has its event", |seen| seen.has_event("free", "Preempted"));
     stage.until("the preemptor is nominated", |seen| {
         seen.pod("preemptor")["status"]["nominatedNodeName"] == "b"
             && seen.pod("free")["metadata"]["deletionTimestamp"].is_string()

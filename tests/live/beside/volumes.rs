@@ -89,7 +89,7 @@ fn made(stage: &mut Stage) {
         claim("data", "made"),
     ]);
     stage.create(vec![user(stage, "user", "data")]);
-    stage.until("the provisioner is reported the node", |seen| {
+    stage.until("the claim has the selected node", |seen| {
         let annotations = &seen.volume_claim("data")["metadata"]["annotations"];
         annotations["volume.kubernetes.io/selected-node"] == "a"
     });

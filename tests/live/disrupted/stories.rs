@@ -95,7 +95,7 @@ pub const DRAINS: &[Story] = &[
         more_nodes: &[("b", "8", "y"), ("c", "5", "z")],
         check: |_, report, _| {
             let left = report["disruption"]["left"].as_array().unwrap();
-            assert!(left.iter().any(|left| left["refusals"].as_i64() > Some(0)), "{left:?}");
+            assert!(left.iter().any(|left| left["rejections"].as_i64() > Some(0)), "{left:?}");
         },
         ..DEFAULT
     },

@@ -242,11 +242,11 @@ impl ApiServer {
         Arc::make_mut(self.disruptions.get_or_insert_default())
     }
 
-    /// Removes a pod from its node. Once there are disruptions, its controller replaces it.
+    /// Deletes a pod that leaves its node. Once there are disruptions, its controller replaces it.
     pub(super) fn remove_from_node(&mut self, key: NamespacedName, cause: RemovalCause) -> bool {
         let pod = self.objects.pod(key).cloned();
         if let (Some(disruptions), Some(pod)) = (&mut self.disruptions, pod) {
-            Arc::make_mut(disruptions).remove_from_node(pod, cause, self.now);
+            Arc::make_mut(disruptions).record_removal(pod, cause, self.now);
         }
         self.remove(Kind::Pod, key)
     }
@@ -282,7 +282,7 @@ impl ApiServer {
 }
 
 impl Disruptions {
-    fn remove_from_node(&mut self, pod: Arc<Pod>, cause: RemovalCause, at: Time) {
+    fn record_removal(&mut self, pod: Arc<Pod>, cause: RemovalCause, at: Time) {
         let key = key_of(&pod);
         self.removed.push(RemovedPod {
             pod: key,

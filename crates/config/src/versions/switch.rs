@@ -292,7 +292,7 @@ switches! {
     CapacityShapeDescending 33 VolumeBinding Read []
         "By default, nodes with more free capacity score higher; before, those with less."
 
-    LeftOutIsUnresolvable 32 cycle Recorded []
+    ExcludedIsUnresolvable 32 cycle Recorded []
         "Nodes that PreFilter excludes count as rejected, and preemption skips them."
     SidecarsInNonZeroRequests 32 resources Recorded []
         "For scoring, the requests of sidecars of placed pods are added; before, the largest init container is compared with the sum of the containers."

@@ -132,7 +132,7 @@ impl Definition {
         }
         if location.is_anything() && common.condition.is_none() {
             return Err(BreakpointError::Incomplete(
-                "a breakpoint needs a place or a condition, like Filter, NodeResourcesFit, \
+                "a breakpoint needs a location or a condition, like Filter, NodeResourcesFit, \
                  pod:web-*, node:n1, queue:backoff, on:preemption or if attempts > 3",
             ));
         }
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn mistakes_are_explained() {
         for (text, says) in [
-            ("", "needs a place or a condition"),
+            ("", "needs a location or a condition"),
             ("Filtre", "did you mean \"Filter\"?"),
             ("TaintTolerations", "did you mean \"TaintToleration\"?"),
             ("on:boom", "there are scheduled, unschedulable"),

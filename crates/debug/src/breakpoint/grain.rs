@@ -93,7 +93,7 @@ fn check(
     if needs(Reach::Move) && !moves {
         return Err(BreakpointError::Combination(
             "from, to and event are known where a pod moves between queues: add queue:NAME and \
-             leave the rest of the place out",
+             leave the rest of the location out",
         ));
     }
     let of_cycle = [Reach::Cycle, Reach::Score, Reach::Total, Reach::Node];

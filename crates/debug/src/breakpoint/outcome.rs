@@ -109,7 +109,7 @@ impl CycleEvent {
             CycleEvent::Unschedulable | CycleEvent::Error => {
                 answers().any(rejects)
                     || wait_ended_by(record).is_some_and(|status| status.plugin() == plugin)
-                    || refused_a_node(record, plugin)
+                    || rejected_a_node(record, plugin)
             }
             CycleEvent::PermitTimeout => timed_out(record) == Some(plugin),
             _ => self.frame(record).plugin == Some(plugin),
@@ -125,7 +125,7 @@ impl fmt::Display for CycleEvent {
 }
 
 /// Whether the plugin's verdict is the Filter verdict of some node.
-fn refused_a_node(record: &CycleRecord, plugin: Symbol) -> bool {
+fn rejected_a_node(record: &CycleRecord, plugin: Symbol) -> bool {
     let mut seen = None;
     record.filter.verdicts.iter().any(|id| {
         // Neighbors mostly share their verdict.

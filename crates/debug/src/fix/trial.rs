@@ -136,8 +136,9 @@ impl EditTrial<'_> {
         fix.contended = node.is_none();
         fix.node = node.filter(|_| fix.evicted.is_empty()).unwrap_or(fix.node);
         let node_now = now.and_then(|course| course.node).filter(|now| *now != fix.node);
-        if let Some(node_now) = node_now.filter(|_| first.is_some() && !fix.contended) {
-            let text = "in a run from the start, as by run --edit; tried now, it gets";
+        let differs = first.is_some() && !fix.contended && fix.evicted.is_empty();
+        if let Some(node_now) = node_now.filter(|_| differs) {
+            let text = "in a run from the start (run --edit); attempted now, it gets";
             fix.notes.push(format!("{text} {node_now}"));
         }
         let effective = now.filter(|course| course.node.is_some()).or(judged);

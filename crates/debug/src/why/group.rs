@@ -172,7 +172,8 @@ impl GroupSimulation {
         let GroupSimulation { size, needed, found, .. } = self;
         let advice = match self.rejected {
             Some((pod, said)) => {
-                format!("with the others placed, {pod} fits no node: {}", brief(&said))
+                let placed = if found > 0 { "with these placed, " } else { "" };
+                format!("{placed}{pod} fits no node: {}", brief(&said))
             }
             None => {
                 format!("free capacity for the other pods, or lower the group's {}", size.name())

@@ -21,7 +21,6 @@ pub struct PreemptionWhy {
     /// The plugin that preempts.
     pub plugin: Symbol,
     /// Why the pod may not preempt, in the scheduler's words.
-    #[serde(rename = "refusal")]
     pub rejection: Option<String>,
     /// The candidates, the best first.
     pub candidates: Vec<CandidateWhy>,

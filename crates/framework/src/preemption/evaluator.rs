@@ -28,14 +28,14 @@ pub fn preempt(
 ) -> PostFilterAnswer {
     let pod = match latest(&cx.cycle) {
         Ok(pod) => pod,
-        Err(status) => return rejected(status),
+        Err(status) => return status.into(),
     };
     let cycle = CycleContext { pod: &pod, ..cx.cycle };
     if let Some(reason) = rules.rejection(&cycle, state, cx.statuses) {
-        return rejected(Status::unschedulable(reason));
+        return Status::unschedulable(reason).into();
     }
     if cycle.snapshot.is_empty() {
-        return rejected(Status::error("no nodes available"));
+        return Status::error("no nodes available").into();
     }
     let found = find_candidates(rules, cycle, cx, state);
     let candidates = found.candidates.iter().map(NodeVictims::record).collect();
@@ -55,17 +55,12 @@ fn decide(
         return no_candidates(found, cycle);
     }
     match extenders::restrict(cx, cycle, found.candidates) {
-        Err(text) => rejected(Status::error(&text)),
+        Err(text) => Status::error(&text).into(),
         Ok(candidates) => match pick(&candidates, cycle.now) {
             Some(best) => nominate(rules, best),
-            None => rejected(Status::unschedulable("no candidate node for preemption")),
+            None => Status::unschedulable("no candidate node for preemption").into(),
         },
     }
-}
-
-/// An answer that leaves the pod's nomination unchanged.
-fn rejected(status: Status) -> PostFilterAnswer {
-    PostFilterAnswer { status, ..PostFilterAnswer::default() }
 }
 
 /// The current object of the pod, which may be newer than the cycle's.
@@ -100,12 +95,12 @@ fn find_candidates(
 /// Errors of the search take precedence over the reasons.
 fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
     if !found.errors.is_empty() {
-        return rejected(Status::error(aggregate(&found.errors)));
+        return Status::error(aggregate(&found.errors)).into();
     }
     let mut statuses: NodeStatuses = found.statuses;
     statuses.set_absent(Status::unresolvable("Preemption is not helpful for scheduling"));
     let message = statuses.fit_message(cx.snapshot.len());
-    PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..rejected(Status::unschedulable(&message)) }
+    PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..Status::unschedulable(&message).into() }
 }
 
 /// Several errors as one text: without duplicates, in brackets if they differ.

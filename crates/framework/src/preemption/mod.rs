@@ -37,8 +37,9 @@ pub mod group_victims;
 pub mod pick;
 pub mod victims;
 
-/// What a plugin that preempts decides itself; the defaults are DefaultPreemption's. Upstream:
-/// `Interface` in `pkg/scheduler/framework/preemption/preemption.go`.
+/// What a plugin that preempts decides itself. The defaults are those of upstream's evaluator;
+/// DefaultPreemption also evicts asynchronously, preempts for groups and prefixes its messages.
+/// Upstream: `Interface` in `pkg/scheduler/framework/preemption/preemption.go`.
 pub trait PreemptionRules {
     /// The name of the plugin that preempts.
     fn plugin(&self) -> Symbol;

@@ -18,7 +18,7 @@ use kubestep_api::intern::Symbol;
 #[derive(Clone, Debug)]
 pub struct NodeStatuses {
     /// By slot: 0 for the absent status, otherwise 1 + the index in `distinct`.
-    indexes: Arc<Vec<u16>>,
+    numbers: Arc<Vec<u16>>,
     distinct: Vec<Distinct>,
     /// Names that are not nodes of the snapshot, with the index of their status.
     unknown: Vec<(Symbol, u16)>,
@@ -36,20 +36,20 @@ struct Distinct {
 impl Default for NodeStatuses {
     fn default() -> NodeStatuses {
         let absent = Status::with_reasons(Code::UnschedulableAndUnresolvable, Vec::new());
-        let (indexes, distinct, unknown) = Default::default();
-        NodeStatuses { indexes, distinct, unknown, explicit: 0, absent }
+        let (numbers, distinct, unknown) = Default::default();
+        NodeStatuses { numbers, distinct, unknown, explicit: 0, absent }
     }
 }
 
 impl NodeStatuses {
     /// Sets the status of a node.
     pub fn set(&mut self, node: NodeId, status: Status) {
-        let index = self.index_of(&status);
-        self.set_index(node, index);
+        let number = self.number_of(&status);
+        self.set_number(node, number);
     }
 
-    /// The index of a status among the distinct ones, for [`NodeStatuses::set_index`].
-    pub fn index_of(&mut self, status: &Status) -> u16 {
+    /// The number of a status, for [`NodeStatuses::set_number`]: 1 + its index in `distinct`.
+    pub fn number_of(&mut self, status: &Status) -> u16 {
         let known = self.distinct.iter().position(|known| known.status == *status);
         let at = known.unwrap_or_else(|| {
             self.distinct.push(Distinct { status: status.clone(), nodes: 0 });
@@ -59,19 +59,19 @@ impl NodeStatuses {
         u16::try_from(at + 1).unwrap_or(u16::MAX)
     }
 
-    /// Sets the status of a node by its index.
-    pub fn set_index(&mut self, node: NodeId, index: u16) {
-        let indexes = Arc::make_mut(&mut self.indexes);
-        if indexes.len() <= node.index() {
-            indexes.resize(node.index() + 1, 0);
+    /// Sets the status of a node by its number.
+    pub fn set_number(&mut self, node: NodeId, number: u16) {
+        let numbers = Arc::make_mut(&mut self.numbers);
+        if numbers.len() <= node.index() {
+            numbers.resize(node.index() + 1, 0);
         }
-        let before = std::mem::replace(&mut indexes[node.index()], index);
-        self.recount(before, index);
+        let before = std::mem::replace(&mut numbers[node.index()], number);
+        self.recount(before, number);
     }
 
     /// Sets the status of a node that is only in an extender's answer: it counts like any other.
     pub fn set_unknown(&mut self, name: Symbol, status: &Status) {
-        let index = self.index_of(status);
+        let index = self.number_of(status);
         let known = self.unknown.iter_mut().find(|(unknown_node, _)| *unknown_node == name);
         let before = known.map(|(_, known)| std::mem::replace(known, index));
         if before.is_none() {
@@ -111,14 +111,14 @@ impl NodeStatuses {
 
     /// The status that a node has of its own.
     pub fn own(&self, node: NodeId) -> Option<&Status> {
-        let index = self.indexes.get(node.index()).copied().unwrap_or(0);
+        let index = self.numbers.get(node.index()).copied().unwrap_or(0);
         let distinct = usize::from(index).checked_sub(1).and_then(|at| self.distinct.get(at))?;
         Some(&distinct.status)
     }
 
     /// About how many bytes it takes.
     pub fn size(&self) -> usize {
-        size_of_val(&self.indexes[..]) + size_of_val(&self.distinct[..])
+        size_of_val(&self.numbers[..]) + size_of_val(&self.distinct[..])
     }
 
     /// Number of explicit statuses.

@@ -33,7 +33,7 @@ impl AffinityReason {
     ];
 }
 
-/// The message of Filter for a reason.
+/// Filter's status for a reason.
 pub fn rejection(reason: AffinityReason) -> Status {
     match reason {
         AffinityReason::Affinity => Status::unresolvable("node(s) didn't match pod affinity rules"),

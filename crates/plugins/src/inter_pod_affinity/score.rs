@@ -24,7 +24,7 @@ pub struct DomainWeights {
     keys: Vec<KeyWeights>,
 }
 
-/// DomainWeights for one topology key, by domain.
+/// Weights for one topology key, by domain.
 #[derive(Clone, Debug)]
 struct KeyWeights {
     key: Symbol,

@@ -15,7 +15,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
+use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
@@ -194,7 +194,11 @@ impl Plugin for NodeVolumeLimits {
     }
 
     /// The hint for claims is new in 1.32.
-    fn older_registration(&self, _: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        _: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         Some(older_events::without_hint_for(EventResource::PersistentVolumeClaim, newest))
     }
 

@@ -11,7 +11,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
+use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -114,7 +114,11 @@ impl Plugin for PodTopologySpread {
     }
 
     /// Tolerations are events since 1.32, with queueing hints only.
-    fn older_registration(&self, _: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        _: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         let mut registration = newest;
         if registration.event.resource == EventResource::Pod {
             let action = registration.event.action;

@@ -234,8 +234,8 @@ impl ClassScores {
         let is_same = Arc::ptr_eq(&self.order, snapshot.order()) && self.totals.len() == slots;
         let stale = cache.changed_since(self.changes).filter(|_| is_same);
         let columns: Vec<_> = plugins.iter().map(|kept| cache.take(&kept.key)).collect();
-        let is_cacheable = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
-        let stale = stale.filter(|_| is_cacheable);
+        let is_complete = self.dropped == cache.dropped() && columns.iter().all(Option::is_some);
+        let stale = stale.filter(|_| is_complete);
         if stale.is_none() {
             *self = ClassScores::new(plugins.len(), snapshot);
         }

@@ -172,8 +172,8 @@ impl Scheduler {
         selected
     }
 
-    /// Reports the nodes that they rejected to the plugins of the pod's profile that handle events:
-    /// while they filter, they cannot store them.
+    /// Reports to each plugin of the pod's profile that handles events which nodes it rejected: Filter
+    /// cannot store that.
     pub(crate) fn report_rejections(&mut self, record: &mut CycleRecord, now: Time) {
         let handlers = self.profiles.handlers.clone();
         let own = handlers.iter().filter(|handler| handler.profiles.contains(&record.profile));

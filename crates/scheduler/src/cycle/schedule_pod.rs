@@ -321,7 +321,7 @@ impl SchedulePod<'_> {
 
     /// The nodes with these names, in node order; all others get one status.
     fn narrow(&mut self, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
-        if self.cluster.features.has(Switch::LeftOutIsUnresolvable) {
+        if self.cluster.features.has(Switch::ExcludedIsUnresolvable) {
             let mut plugins: Vec<&str> =
                 diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();
             plugins.sort_unstable();
@@ -411,7 +411,7 @@ impl SchedulePod<'_> {
                 continue;
             }
             let index = indexes.of(verdict, &answers.verdicts, diagnosis)?;
-            diagnosis.statuses.set_index(id, index);
+            diagnosis.statuses.set_number(id, index);
         }
         Ok(())
     }
@@ -536,7 +536,7 @@ impl StatusIndexes {
             return Err(status);
         }
         diagnosis.add_plugin_status(&status);
-        let index = diagnosis.statuses.index_of(&status);
+        let index = diagnosis.statuses.number_of(&status);
         self.0.push((verdict, index));
         Ok(index)
     }

@@ -19,13 +19,13 @@ pub(crate) struct RankedNodes(Arc<RankingStage>);
 #[derive(Clone)]
 enum RankingStage {
     ScoredNodes(ScoredNodes),
-    Heap(ScoreHeap, FeasibleNodes),
-    Sorted(std::vec::IntoIter<usize>, FeasibleNodes),
+    Heap(ScoreHeap, NodesByPosition),
+    Sorted(std::vec::IntoIter<usize>, NodesByPosition),
 }
 
 /// The feasible nodes by position.
 #[derive(Clone)]
-struct FeasibleNodes {
+struct NodesByPosition {
     ids: NodeList,
     names: Arc<NodeNames>,
 }
@@ -36,13 +36,13 @@ struct ScoredNodes {
     totals: Scores,
     tie_break: TieBreak,
     cycle: u64,
-    nodes: FeasibleNodes,
+    nodes: NodesByPosition,
 }
 
 impl RankedNodes {
     /// The nodes that did not win in a cycle that scored. `None` if there are none.
     pub fn of(record: &CycleRecord) -> Option<RankedNodes> {
-        let nodes = FeasibleNodes { ids: record.feasible.clone(), names: record.nodes.clone() };
+        let nodes = NodesByPosition { ids: record.feasible.clone(), names: record.nodes.clone() };
         let scored = ScoredNodes {
             totals: record.score.totals.clone(),
             tie_break: record.tie_break,
@@ -81,7 +81,8 @@ impl Iterator for RankedNodes {
 
 impl ScoredNodes {
     fn without_winner(&mut self) -> RankingStage {
-        let nodes = FeasibleNodes { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
+        let nodes =
+            NodesByPosition { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
         let totals: Vec<i64> = self.totals.iter().collect();
         match self.tie_break.ranking(&totals, self.cycle) {
             None => {

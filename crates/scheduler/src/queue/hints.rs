@@ -14,7 +14,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::versions::Switch;
 use kubestep_framework::events::{
-    Action, ClusterEvent, EventResource, HintFn, OlderEvents, Registration,
+    Action, ClusterEvent, EventResource, HintFn, Registration, RegistrationRules,
 };
 use kubestep_framework::plugin::Plugin;
 use kubestep_framework::runtime::Framework;
@@ -142,10 +142,10 @@ impl QueuePlugins {
         self.entries().any(|entry| entry.plugin == plugin && entry.event.matches(event))
     }
 
-    /// Whether one of these plugins has such a property.
-    pub(super) fn any(&self, names: &[Symbol], is_such: fn(&dyn Plugin) -> bool) -> bool {
-        let mut such = self.requeueing.iter().filter(|plugin| is_such(plugin.as_ref()));
-        such.any(|plugin| names.contains(&plugin.name()))
+    /// Whether `has` holds for a plugin with one of these names.
+    pub(super) fn any(&self, names: &[Symbol], has: fn(&dyn Plugin) -> bool) -> bool {
+        let mut plugins = self.requeueing.iter().filter(|plugin| names.contains(&plugin.name()));
+        plugins.any(|plugin| has(plugin.as_ref()))
     }
 
     fn entries(&self) -> impl Iterator<Item = &HintEntry> {
@@ -167,7 +167,7 @@ fn requeueing_plugins(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
 fn registrations(settings: &QueueSettings, plugin: &dyn Plugin) -> Vec<Registration> {
     let newest = plugin.events().unwrap_or_else(|| every_event(settings));
     let by_change = settings.behaviour.has(Switch::EventsByChange);
-    let older = OlderEvents { by_change, hints: settings.hints };
+    let older = RegistrationRules { by_change, hints: settings.hints };
     if by_change && older.hints {
         return newest;
     }
@@ -175,9 +175,9 @@ fn registrations(settings: &QueueSettings, plugin: &dyn Plugin) -> Vec<Registrat
     own.filter_map(|registration| older_kinds(older, registration)).collect()
 }
 
-/// What holds for all plugins: up to 1.31 there are no events of resource slices and volume
-/// attachments, and those of CSI drivers are not distinguished.
-fn older_kinds(older: OlderEvents, mut registration: Registration) -> Option<Registration> {
+/// The rules for all plugins: without the gate there are no hints; up to 1.31 there are no events of
+/// resource slices and volume attachments, and all events of CSI drivers count.
+fn older_kinds(older: RegistrationRules, mut registration: Registration) -> Option<Registration> {
     registration.hint = registration.hint.filter(|_| older.hints);
     match registration.event.resource {
         _ if older.by_change => {}

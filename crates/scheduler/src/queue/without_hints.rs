@@ -67,7 +67,8 @@ impl SchedulingQueue {
     }
 
     /// Requeues the pods that a pod with a node may help: those with a required affinity term that
-    /// matches it, and those in its namespace that a plugin rejected which counts pods.
+    /// matches it, and those in its namespace that a plugin rejected whose verdict depends on the
+    /// pods of the namespace.
     pub(crate) fn move_related(
         &mut self,
         cx: &QueueContext<'_>,

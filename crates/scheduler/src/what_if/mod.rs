@@ -1,5 +1,5 @@
-//! What no scheduler does, on top of the [`Scheduler`]: asking what would happen, deciding for it,
-//! and repeating its cycles.
+//! What no scheduler does, on top of the [`Scheduler`]: asking what would happen and repeating
+//! cycles; and, from `interventions`, deciding for it.
 //!
 //! A [`Probe`] tries a pod without changing anything. [`Interventions`] decide for the scheduler
 //! in cycles to come, [`HoldRule`]s hold pods at Permit. A [`ReplayHint`] repeats a recorded cycle

@@ -231,7 +231,7 @@ fn an_edit_of_an_object_never_reaches_the_cluster() {
 fn who_waits_at_permit_is_allowed_and_rejected_for_real() {
     let (live, server) = start(&["a", "b"]);
     let live = live.keys(":hold *<Enter>").turn().keys("c").turn();
-    // As upstream: while a pod waits, others are reported where it will be.
+    // As upstream: while a pod waits at Permit, its node is nominated.
     assert_eq!(server.writes(), ["nominate n1 for default/a", "nominate n1 for default/b"]);
     let mut live = live.keys("7").turn();
     assert!(live.text().contains("default/a") && live.text().contains("default/b"));

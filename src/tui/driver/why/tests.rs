@@ -104,12 +104,12 @@ const ASKED: &[(&str, &str, &str)] = &[
     (
         "zone-loss",
         "default/reports",
-        "is pending: Insufficient cpu on every node (needs 6, 4 allocatable on b-0)",
+        "is pending: Insufficient cpu on every node (needs 6 cpu, 4 allocatable on b-0)",
     ),
     (
         "opaque-plugin",
         "default/report",
-        "is pending: Insufficient cpu on every node (needs 6, 4 allocatable on",
+        "is pending: Insufficient cpu on every node (needs 6 cpu, 4 allocatable on",
     ),
     (
         "coscheduling",

@@ -106,7 +106,7 @@ impl Shortage {
         let (needed, has) = (self.show(self.needed), self.show(self.allocatable));
         match self.needed > self.allocatable {
             _ if self.resource == "pods" => None,
-            true => Some(format!("needs {needed}, {has} allocatable")),
+            true => Some(format!("needs {needed} {}, {has} allocatable", self.resource)),
             false if self.is_reserved() => None,
             false => Some(format!("{} {} short", self.show(self.short_by), self.resource)),
         }

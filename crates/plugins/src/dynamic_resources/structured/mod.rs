@@ -36,7 +36,7 @@ pub(crate) const MAX_DEVICES_PER_CLAIM: usize = 32;
 pub struct Features {
     /// DRAConsumableCapacity: several claims may share a device by capacity.
     pub consumable_capacity: bool,
-    /// DeviceCounts may have binding conditions.
+    /// Devices may have binding conditions.
     pub binding_conditions: bool,
     /// DRADeviceTaints: taints exclude devices.
     pub taints: bool,

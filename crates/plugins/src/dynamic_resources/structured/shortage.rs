@@ -45,13 +45,13 @@ pub struct DeviceCounts {
     pub devices: usize,
     /// The number of devices that a selector rejects, by the first such selector.
     pub unselected: Vec<(Symbol, usize)>,
-    /// DeviceCounts allocated to other claims.
+    /// Devices allocated to other claims.
     pub taken: Vec<DeviceId>,
     /// The number of devices with an untolerated taint.
     pub tainted: usize,
     /// The number of devices with too little free capacity, or whose pool's counters are too low.
     pub too_small: usize,
-    /// DeviceCounts that match this request by itself.
+    /// Devices that match this request by itself.
     pub suitable: Vec<DeviceId>,
     /// The number of pools that are incomplete or invalid.
     pub unusable_pools: usize,

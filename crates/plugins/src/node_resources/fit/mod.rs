@@ -19,7 +19,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, OlderEvents, Registration};
+use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{
     CycleContext, Fragments, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
@@ -159,7 +159,11 @@ impl Plugin for Fit {
         Some(events)
     }
 
-    fn older_registration(&self, older: OlderEvents, newest: Registration) -> Option<Registration> {
+    fn older_registration(
+        &self,
+        older: RegistrationRules,
+        newest: Registration,
+    ) -> Option<Registration> {
         Some(older_events::all_node_updates(older, newest))
     }
 

@@ -44,7 +44,7 @@ impl FitRejections {
     }
 }
 
-/// The message of Filter about a node that lacks this.
+/// Filter's status for a node that lacks these.
 pub fn rejection(shortfalls: &[Shortfall], features: &FeatureGates) -> Status {
     let distinguishes = features.has(Switch::RequestAboveAllocatableUnresolvable);
     let is_larger = |short: &Shortfall| {
