@@ -2,6 +2,7 @@
 //! cloud provider behind, a pool's name before.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::text::width;
 
@@ -22,13 +23,13 @@ pub struct CommonNameParts {
 }
 
 impl CommonNameParts {
-    /// Those of some names; empty ones are left out. The end begins at a dot, the beginning ends with a
+    /// Those of some names; empty ones are skipped. The end begins at a dot, the beginning ends with a
     /// dash, and something is left of every name.
     pub fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> CommonNameParts {
         let names = names.filter(|name| !name.is_empty());
         let mut parts = CommonNameParts::default();
         if names.clone().nth(1).is_some() {
-            parts.suffix = common_suffix(names.clone());
+            parts.suffix = shared_domain(names.clone());
             let longest = names.clone().map(|name| parts.short(name).len()).max().unwrap_or(0);
             if longest > SHORT {
                 parts.prefix = common_prefix(names.clone().map(|name| parts.short(name)));
@@ -80,6 +81,19 @@ impl CommonNameParts {
     }
 }
 
+/// The end that all names with a domain share. Names without one, such as those of control planes,
+/// stay whole; nothing is shared if a shortened name would be equal to one of them.
+fn shared_domain<'a>(names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let with_domain = names.clone().filter(|name| name.contains('.'));
+    if with_domain.clone().nth(1).is_none() {
+        return String::new();
+    }
+    let suffix = common_suffix(with_domain.clone());
+    let others: HashSet<&str> = names.filter(|name| !name.contains('.')).collect();
+    let mut short = with_domain.filter_map(|name| name.strip_suffix(suffix.as_str()));
+    if short.any(|short| others.contains(short)) { String::new() } else { suffix }
+}
+
 fn common_suffix<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let Some(first) = names.next() else { return String::new() };
     let mut common = first.find('.').map_or("", |at| &first[at..]);
@@ -127,6 +141,15 @@ mod tests {
         assert_eq!(short, ["ip-10-0-2-17", "ip-10-0-13-2"]);
         assert_eq!(note, " (nodes: *.eu-west-1.compute.internal)");
         assert_eq!(CommonNameParts::of(names.into_iter()).short("other"), "other");
+    }
+
+    #[test]
+    fn a_node_without_a_domain_stays_whole_and_is_not_mistaken_for_another() {
+        let (short, _) = shown(&["a-1.example.com", "a-2.example.com", "control-plane-1"]);
+        assert_eq!(short, ["a-1", "a-2", "control-plane-1"]);
+        let (short, note) = shown(&["a-1.example.com", "a-2.example.com", "a-1"]);
+        assert_eq!((short[0].as_str(), note.as_str()), ("a-1.example.com", ""));
+        assert_eq!(shown(&["a-1.example.com", "control-plane-1"]).0[0], "a-1.example.com");
     }
 
     #[test]

@@ -106,7 +106,8 @@ fn tie(placement: &NodePlacement) -> Option<String> {
     if placement.tie.is_empty() {
         return None;
     }
-    let how = placement.tie_break.as_deref().unwrap_or("a random choice, as in kube-scheduler");
+    let how = placement.tie_break.as_deref().filter(|how| *how != "upstream");
+    let how = how.unwrap_or("a random choice, as in kube-scheduler");
     Some(format!("{} share the best total; the tie is broken by {how}.", placement.tie.len()))
 }
 

@@ -99,17 +99,15 @@ pub(super) fn lines(why: &Why, names: &CommonNameParts) -> Vec<DetailLine> {
     }
     let placed = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });
     let verdict = match (placed, why.is_schedulable()) {
-        (true, _) => Scope::Text,
+        (true, _) => Scope::TextStrong,
         (false, true) => Scope::VerdictPass,
         (false, false) => Scope::VerdictFail,
     };
-    let mut in_head = true;
     let line = |(at, text): (usize, &str)| {
-        in_head &= !text.is_empty();
-        let scope = match (at, in_head) {
-            (0, _) => Scope::TextStrong,
-            (_, true) => verdict,
-            (_, false) => Scope::Text,
+        let scope = match at {
+            0 => verdict,
+            _ if text.starts_with("kube-scheduler says:") => Scope::TextDim,
+            _ => Scope::Text,
         };
         DetailLine::text(text).scoped(scope)
     };

@@ -17,7 +17,7 @@ use kubestep_config::suggest;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
-use kubestep_framework::resource::amount::{self, cpu};
+use kubestep_framework::resource::amount::{self, bytes, cpu};
 
 /// What a watch compares after each step.
 #[derive(Clone, PartialEq, Debug)]
@@ -316,10 +316,14 @@ impl fmt::Display for WatchedValue {
     }
 }
 
-/// As everywhere: 3.75 CPUs, not 3750m.
+/// As everywhere: 3.75 CPUs, not 3750m; 5.3Gi, not 5376Mi.
 fn shown(amount: &AmountValue) -> String {
     let written = amount.0.to_string();
-    if written.ends_with('m') { cpu(amount.0.milli_value()) } else { written }
+    match written.as_bytes() {
+        [.., b'm'] => cpu(amount.0.milli_value()),
+        [.., b'i'] => bytes(amount.0.value()),
+        _ => written,
+    }
 }
 
 impl fmt::Display for Subject {

@@ -85,7 +85,7 @@ fn an_init_container_that_asks_for_most_is_named_and_lowered() {
     assert_eq!(
         causes(&cluster, "a"),
         ["NodeResourcesFit: Insufficient cpu: needs 2.7 (init container migrate), 2 free (4 \
-          allocatable − 2 requested): 700m short"]
+          allocatable − 2 requested): 700m cpu short"]
     );
     assert_eq!(proposed(&cluster)[0], "resize pod default/web migrate cpu=1.8");
 }

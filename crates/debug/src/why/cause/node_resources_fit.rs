@@ -186,7 +186,7 @@ impl CauseText for Shortage {
                 let free = self.what_is_free();
                 let short = match self.is_reserved() {
                     true => String::new(),
-                    false => format!(": {} short", self.show(self.short_by)),
+                    false => format!(": {} {name} short", self.show(self.short_by)),
                 };
                 format!("Insufficient {name}: {needs}, {free}{short}")
             }
