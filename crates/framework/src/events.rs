@@ -314,6 +314,9 @@ pub struct RegistrationRules {
     pub hints: bool,
 }
 
+/// Makes a newest registration an older one; `None`: by these rules the plugin does not register it.
+pub type OlderRegistration = fn(RegistrationRules, Registration) -> Option<Registration>;
+
 /// The answer of a queueing hint. An error counts as [`QueueingHint::Queue`].
 pub type HintResult = Result<QueueingHint, PluginError>;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::cycle_state::CycleState;
 use crate::effects::Effects;
-use crate::events::{EventObjects, Registration, RegistrationRules};
+use crate::events::{EventObjects, OlderRegistration, Registration};
 pub use crate::explanation::{Explanation, JointPods, LowerRequest};
 use crate::host::Host;
 use crate::node::{NodeId, NodeInfo};
@@ -261,14 +261,9 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// What the plugin registers by older rules in place of one of its [`Plugin::events`]; `None`:
-    /// nothing.
-    fn older_registration(
-        &self,
-        _older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(newest)
+    /// How the plugin registers each of its [`Plugin::events`] by older rules.
+    fn older_registration(&self) -> OlderRegistration {
+        |_, newest| Some(newest)
     }
 
     /// Whether its rejections depend on the other pods of the pod's namespace. Without queueing

@@ -25,7 +25,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
+    Action, EventObjects, EventResource, HintResult, OlderRegistration, QueueingHint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
@@ -276,12 +276,8 @@ impl Plugin for NodeAffinity {
         })])
     }
 
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(older_events::all_node_updates(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        older_events::all_node_updates
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

@@ -11,7 +11,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -53,12 +53,8 @@ impl Plugin for NodeName {
         Some(vec![Registration::always(EventResource::Node, Action::ADD)])
     }
 
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(older_events::all_node_updates(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        older_events::all_node_updates
     }
 
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {

@@ -16,7 +16,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
+    Action, EventObjects, EventResource, HintResult, OlderRegistration, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext};
@@ -91,13 +91,11 @@ impl Plugin for NodeUnschedulable {
     }
 
     /// Tolerations are events since 1.32, with queueing hints only.
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        let is_pod = newest.event.resource == EventResource::Pod;
-        (!is_pod).then(|| older_events::all_node_updates(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        |rules, newest| {
+            let counts = newest.event.resource != EventResource::Pod;
+            older_events::all_node_updates(rules, newest).filter(|_| counts)
+        }
     }
 
     fn filter(&self, cx: &CycleContext<'_>, _state: &CycleState, node: &NodeInfo) -> Status {

@@ -6,22 +6,28 @@ use kubestep_framework::events::{Action, EventResource, Registration, Registrati
 
 /// For a plugin that registers all updates of nodes up to 1.31. After that, see
 /// [`labels_and_taints`].
-pub(crate) fn all_node_updates(older: RegistrationRules, newest: Registration) -> Registration {
-    match older.by_change {
-        true => labels_and_taints(older, newest),
-        false => on_nodes(newest, |_| Action::ADD | Action::UPDATE),
+pub(crate) fn all_node_updates(
+    rules: RegistrationRules,
+    newest: Registration,
+) -> Option<Registration> {
+    match rules.by_change {
+        true => labels_and_taints(rules, newest),
+        false => Some(on_nodes(newest, |_| Action::ADD | Action::UPDATE)),
     }
 }
 
 /// For a plugin that registers updates of labels and taints of nodes too. Upstream checks a node
 /// before the events of its update, so that the node may pass only after an update that does not
 /// concern the plugin. Up to 1.31, only those of taints count.
-pub(crate) fn labels_and_taints(older: RegistrationRules, newest: Registration) -> Registration {
-    let more = match older.by_change {
+pub(crate) fn labels_and_taints(
+    rules: RegistrationRules,
+    newest: Registration,
+) -> Option<Registration> {
+    let more = match rules.by_change {
         true => Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_TAINT,
         false => Action::UPDATE_NODE_TAINT,
     };
-    on_nodes(newest, |action| action | more)
+    Some(on_nodes(newest, |action| action | more))
 }
 
 /// For a plugin whose hint for these events is newer.
@@ -51,7 +57,7 @@ mod tests {
 
     /// The actions that a plugin registers for one resource, and whether a hint judges them.
     fn of(
-        older: RegistrationRules,
+        rules: RegistrationRules,
         plugin: &str,
         resource: EventResource,
     ) -> Option<(Action, bool)> {
@@ -60,7 +66,7 @@ mod tests {
         let plugin = plugin.unwrap();
         let mut newest = plugin.events().unwrap().into_iter();
         let one = newest.find(|one| one.event.resource == resource).unwrap();
-        let older = plugin.older_registration(older, one)?;
+        let older = plugin.older_registration()(rules, one)?;
         Some((older.event.action, older.hint.is_some()))
     }
 

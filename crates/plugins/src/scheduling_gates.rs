@@ -9,7 +9,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::events::{
-    Action, EventResource, QueueingHint, Registration, RegistrationRules,
+    Action, EventResource, OlderRegistration, QueueingHint, Registration,
 };
 use kubestep_framework::plugin::{Plugin, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -48,12 +48,8 @@ impl Plugin for SchedulingGates {
     }
 
     /// Without queueing hints, removed gates are no events.
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        older.hints.then_some(newest)
+    fn older_registration(&self) -> OlderRegistration {
+        |rules, newest| rules.hints.then_some(newest)
     }
 
     fn gates_by_spec(&self) -> bool {

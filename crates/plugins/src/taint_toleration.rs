@@ -18,7 +18,7 @@ use kubestep_config::{
 };
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
+    Action, EventObjects, EventResource, HintResult, OlderRegistration, QueueingHint, Registration,
 };
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, QueueContext, ScoreBasis};
@@ -164,13 +164,11 @@ impl Plugin for TaintToleration {
     }
 
     /// Without queueing hints, tolerations are no events.
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        let is_pod = newest.event.resource == EventResource::Pod;
-        (older.hints || !is_pod).then(|| older_events::all_node_updates(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        |rules, newest| {
+            let counts = rules.hints || newest.event.resource != EventResource::Pod;
+            older_events::all_node_updates(rules, newest).filter(|_| counts)
+        }
     }
 
     fn admits(&self, _cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {

@@ -75,7 +75,7 @@ fn store(world: &mut World, old: &Object, new: Object) -> Applied {
 
 /// A uid for what takes the place of the object of that uid.
 fn uid_after(uid: Symbol) -> Symbol {
-    admission::derived_uid(&format!("{uid} anew"))
+    admission::derived_uid(&format!("{uid} recreated"))
 }
 
 /// `pod default/web is recreated: spec.nodeSelector is immutable`.

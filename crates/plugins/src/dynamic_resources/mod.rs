@@ -18,7 +18,7 @@ use kubestep_config::{
     PluginDescriptor, PointSet, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
     BindContext, CycleContext, Fragments, Plugin, PostFilterAnswer, PostFilterContext,
@@ -188,13 +188,11 @@ impl Plugin for DynamicResources {
     }
 
     /// Up to 1.31, generated claims are no events.
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        let is_pod = newest.event.resource == EventResource::Pod;
-        (older.by_change || !is_pod).then(|| older_events::labels_and_taints(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        |rules, newest| {
+            let counts = rules.by_change || newest.event.resource != EventResource::Pod;
+            older_events::labels_and_taints(rules, newest).filter(|_| counts)
+        }
     }
 
     fn node_resource_claims(

@@ -13,7 +13,7 @@ use kubestep_config::{
     ProfileArgs, arguments,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{
     CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
@@ -108,12 +108,8 @@ impl Plugin for InterPodAffinity {
         ])
     }
 
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(older_events::labels_and_taints(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        older_events::labels_and_taints
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -15,7 +15,7 @@ use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
@@ -194,12 +194,10 @@ impl Plugin for NodeVolumeLimits {
     }
 
     /// The hint for claims is new in 1.32.
-    fn older_registration(
-        &self,
-        _: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(older_events::without_hint_for(EventResource::PersistentVolumeClaim, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        |_, newest| {
+            Some(older_events::without_hint_for(EventResource::PersistentVolumeClaim, newest))
+        }
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -11,7 +11,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::{CycleContext, Fragments, Plugin, PreFilterAnswer, QueueContext};
 use kubestep_framework::pod::PodInfo;
@@ -114,17 +114,14 @@ impl Plugin for PodTopologySpread {
     }
 
     /// Tolerations are events since 1.32, with queueing hints only.
-    fn older_registration(
-        &self,
-        _: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        let mut registration = newest;
-        if registration.event.resource == EventResource::Pod {
-            let action = registration.event.action;
-            registration.event.action = action.without(Action::UPDATE_POD_TOLERATION);
+    fn older_registration(&self) -> OlderRegistration {
+        |_, mut registration| {
+            if registration.event.resource == EventResource::Pod {
+                let action = registration.event.action;
+                registration.event.action = action.without(Action::UPDATE_POD_TOLERATION);
+            }
+            Some(registration)
         }
-        Some(registration)
     }
 
     fn counts_pods_of_namespace(&self) -> bool {

@@ -20,7 +20,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{
@@ -180,13 +180,11 @@ impl Plugin for VolumeBinding {
     }
 
     /// The hint for CSI drivers is new in 1.32.
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        let newest = older_events::labels_and_taints(older, newest);
-        Some(older_events::without_hint_for(EventResource::CsiDriver, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        |rules, newest| {
+            let newest = older_events::without_hint_for(EventResource::CsiDriver, newest);
+            older_events::labels_and_taints(rules, newest)
+        }
     }
 
     /// Skips pods without claims; rejects pods with a claim that should already be bound.

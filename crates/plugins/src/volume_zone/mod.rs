@@ -16,7 +16,7 @@ use kubestep_config::{
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::{
-    Action, EventObjects, EventResource, HintResult, QueueingHint, Registration, RegistrationRules,
+    Action, EventObjects, EventResource, HintResult, OlderRegistration, QueueingHint, Registration,
 };
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::objects::Objects;
@@ -208,12 +208,8 @@ impl Plugin for VolumeZone {
         ])
     }
 
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(older_events::labels_and_taints(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        older_events::labels_and_taints
     }
 
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {

@@ -167,20 +167,21 @@ fn requeueing_plugins(framework: &Framework) -> Vec<Arc<dyn Plugin>> {
 fn registrations(settings: &QueueSettings, plugin: &dyn Plugin) -> Vec<Registration> {
     let newest = plugin.events().unwrap_or_else(|| every_event(settings));
     let by_change = settings.behaviour.has(Switch::EventsByChange);
-    let older = RegistrationRules { by_change, hints: settings.hints };
-    if by_change && older.hints {
+    let rules = RegistrationRules { by_change, hints: settings.hints };
+    if by_change && rules.hints {
         return newest;
     }
-    let own = newest.into_iter().filter_map(|newest| plugin.older_registration(older, newest));
-    own.filter_map(|registration| older_kinds(older, registration)).collect()
+    let older = plugin.older_registration();
+    let own = newest.into_iter().filter_map(|newest| older(rules, newest));
+    own.filter_map(|registration| older_kinds(rules, registration)).collect()
 }
 
 /// The rules for all plugins: without the gate there are no hints; up to 1.31 there are no events of
 /// resource slices and volume attachments, and all events of CSI drivers count.
-fn older_kinds(older: RegistrationRules, mut registration: Registration) -> Option<Registration> {
-    registration.hint = registration.hint.filter(|_| older.hints);
+fn older_kinds(rules: RegistrationRules, mut registration: Registration) -> Option<Registration> {
+    registration.hint = registration.hint.filter(|_| rules.hints);
     match registration.event.resource {
-        _ if older.by_change => {}
+        _ if rules.by_change => {}
         EventResource::ResourceSlice | EventResource::VolumeAttachment => return None,
         EventResource::CsiDriver => registration.event.action = Action::ADD | Action::UPDATE,
         _ => {}

@@ -19,7 +19,7 @@ use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
 };
 use kubestep_framework::cycle_state::CycleState;
-use kubestep_framework::events::{Action, EventResource, Registration, RegistrationRules};
+use kubestep_framework::events::{Action, EventResource, OlderRegistration, Registration};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{
     CycleContext, Fragments, GroupContext, Plugin, PreFilterAnswer, QueueContext, ScoreBasis,
@@ -159,12 +159,8 @@ impl Plugin for Fit {
         Some(events)
     }
 
-    fn older_registration(
-        &self,
-        older: RegistrationRules,
-        newest: Registration,
-    ) -> Option<Registration> {
-        Some(older_events::all_node_updates(older, newest))
+    fn older_registration(&self) -> OlderRegistration {
+        older_events::all_node_updates
     }
 
     fn admits(&self, cx: &QueueContext<'_>, pod: &PodInfo, node: &NodeInfo) -> bool {
