@@ -67,7 +67,7 @@ impl Subcommand for Config {
         }
         match config::resolve_as(text, Vec::new(), &gates, &registry.descriptors(), unknown) {
             Ok(resolved) => self.show(&resolved),
-            Err(error) => self.refuse(error, gates),
+            Err(error) => self.reject(error, gates),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Config {
         Ok(Exit::Fine)
     }
 
-    fn refuse(&self, error: ConfigError, gates: FeatureGates) -> Result<Exit> {
+    fn reject(&self, error: ConfigError, gates: FeatureGates) -> Result<Exit> {
         let value = report::config::rejected(&error, gates);
         match self.output {
             ConfigFormat::Json => kubestep_output::print(&format::json(&value))?,

@@ -42,7 +42,7 @@ pub struct DisruptionReport {
 #[derive(Clone, PartialEq, Debug)]
 pub struct EvictedPod {
     /// The pod, its node, and what replaced it.
-    pub departure: RemovedPod,
+    pub removed: RemovedPod,
     /// Where its replacement is.
     pub end: ReplacementState,
 }
@@ -65,15 +65,15 @@ impl DisruptionReport {
     pub fn new(session: &Session) -> Option<DisruptionReport> {
         let disruptions = session.world().disruptions()?;
         let pending = outcome::pending(session);
-        let departures = disruptions.removed();
+        let removed_pods = disruptions.removed();
         let last: HashMap<NamespacedName, usize> =
-            departures.iter().enumerate().map(|(at, departure)| (departure.pod, at)).collect();
-        let left = departures.iter().enumerate().map(|(at, departure)| {
+            removed_pods.iter().enumerate().map(|(at, removed)| (removed.pod, at)).collect();
+        let left = removed_pods.iter().enumerate().map(|(at, removed)| {
             let left_later = |pod: &NamespacedName| last.get(pod).is_some_and(|last| *last > at);
-            let end = end(session, departure, left_later, &pending);
-            EvictedPod { departure: departure.clone(), end }
+            let end = end(session, removed, left_later, &pending);
+            EvictedPod { removed: removed.clone(), end }
         });
-        let since = disruptions.removed().first().map(|departure| departure.at);
+        let since = disruptions.removed().first().map(|removed| removed.at);
         Some(DisruptionReport {
             lost_nodes: disruptions.lost_nodes().to_vec(),
             drained: disruptions.drained().to_vec(),
@@ -104,11 +104,11 @@ impl DisruptionReport {
 
 fn end(
     session: &Session,
-    departure: &RemovedPod,
+    removed: &RemovedPod,
     left_later: impl Fn(&NamespacedName) -> bool,
     pending: &[Pending],
 ) -> ReplacementState {
-    let replacement = match departure.replacement {
+    let replacement = match removed.replacement {
         Replacement::Pod(pod) => pod,
         Replacement::Nothing(why) => return ReplacementState::Nothing(why),
         Replacement::Due => return ReplacementState::Nothing("its controller has not reacted"),
@@ -131,18 +131,18 @@ pub fn text(report: &DisruptionReport) -> String {
     let mut text = heading(report);
     // Writing into a String cannot fail.
     for (number, left) in report.left.iter().enumerate() {
-        let departure = &left.departure;
-        let rejections = match departure.rejections {
+        let removed = &left.removed;
+        let rejections = match removed.rejections {
             0 => String::new(),
             n => format!(" after {}", count(n, "rejected eviction")),
         };
-        let (cause, end) = (departure.cause.as_str(), end_text(left));
+        let (cause, end) = (removed.cause.as_str(), end_text(left));
         let _ = writeln!(
             text,
             "{:>4}. {} {cause} from {}{rejections}: {end}",
             number + 1,
-            departure.pod,
-            departure.node
+            removed.pod,
+            removed.node
         );
     }
     for kept in &report.kept {
@@ -180,7 +180,7 @@ pub fn describe_violation(violation: &BudgetViolation) -> String {
 fn heading(report: &DisruptionReport) -> String {
     let mut text = String::new();
     let causes = |cause: RemovalCause| {
-        let left = report.left.iter().filter(|left| left.departure.cause == cause);
+        let left = report.left.iter().filter(|left| left.removed.cause == cause);
         count(left.count(), "pod")
     };
     let _ = match report.lost_nodes.as_slice() {
@@ -192,7 +192,7 @@ fn heading(report: &DisruptionReport) -> String {
     };
     for drained in &report.drained {
         let of_node = report.left.iter().filter(|left| {
-            left.departure.node == drained.node && left.departure.cause == RemovalCause::Drained
+            left.removed.node == drained.node && left.removed.cause == RemovalCause::Drained
         });
         let evicted = count(of_node.count(), "pod");
         let _ = match drained.done {
@@ -209,8 +209,8 @@ fn heading(report: &DisruptionReport) -> String {
 }
 
 fn end_text(left: &EvictedPod) -> String {
-    let replacement = match &left.departure.replacement {
-        Replacement::Pod(pod) if *pod != left.departure.pod => format!("{pod} "),
+    let replacement = match &left.removed.replacement {
+        Replacement::Pod(pod) if *pod != left.removed.pod => format!("{pod} "),
         _ => String::new(),
     };
     match &left.end {
@@ -260,17 +260,17 @@ pub fn violation_json(violation: &BudgetViolation) -> Value {
 }
 
 fn left_json(report: &DisruptionReport, left: &EvictedPod) -> Value {
-    let departure = &left.departure;
-    let replacement: Option<NamespacedName> = match departure.replacement {
+    let removed = &left.removed;
+    let replacement: Option<NamespacedName> = match removed.replacement {
         Replacement::Pod(pod) => Some(pod),
         _ => None,
     };
     let mut value = json!({
-        "pod": departure.pod.to_string(),
-        "node": departure.node.as_str(),
-        "cause": departure.cause.name(),
-        "afterSeconds": report.seconds(departure.at),
-        "rejections": departure.rejections,
+        "pod": removed.pod.to_string(),
+        "node": removed.node.as_str(),
+        "cause": removed.cause.name(),
+        "afterSeconds": report.seconds(removed.at),
+        "rejections": removed.rejections,
         "replacement": replacement.map(|pod| pod.to_string()),
     });
     match &left.end {

@@ -62,7 +62,7 @@ pub enum Command {
     Fixes(NamespacedName),
     /// Which new nodes would take a pod.
     NewNodes(NamespacedName),
-    /// What happened to drained and lost nodes and of rollouts, in a window.
+    /// What happened to drained and lost nodes and to rollouts, in a window.
     Disruptions,
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused() {
+    fn other_text_is_rejected() {
         for text in ["", "ctrl-", "hyper-x", "a-b", "\u{1b}"] {
             assert!(text.parse::<KeyPress>().is_err(), "{text:?}");
         }

@@ -280,7 +280,7 @@ pub struct LiveModel {
     pub frozen: bool,
     /// What is not followed at the moment.
     pub outage: Option<Outage>,
-    /// Why no scheduler of the cluster is at work, if that is so.
+    /// Why no scheduler of the cluster is running, if none is.
     pub no_scheduler: Option<String>,
     /// Events that wait to be taken in.
     pub waiting: usize,

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_chosen_by_the_file_and_mistakes_are_told() {
+    fn presets_are_chosen_by_the_file_and_mistakes_are_reported() {
         let settings =
             with_file("preset: emacs\nkeys: { next: [ctrl-z] }\n", &InterfaceOptions::default());
         assert_eq!(settings.keymap.preset().name, "emacs");

@@ -50,7 +50,7 @@ fn what_is_hardly_meant_is_warned_of() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn what_is_wrong_is_reported_with_its_place() {
     let wrong = "percentageOfNodesToScore: 101\npodMaxBackoffSeconds: 0\n";
     of("invalid", wrong, "config scheduler.yaml");
     of("invalid-json", wrong, "config scheduler.yaml -o json");
@@ -68,7 +68,7 @@ fn feature_gates_are_listed() {
 }
 
 #[test]
-fn plugins_are_listed_and_told_of() {
+fn plugins_are_listed_and_reported_of() {
     Call::new().says("plugins/all", "plugins");
     Call::new().says("plugins/one", "plugins noderesourcesfit");
     Call::new().says("plugins/two", "plugins ImageLocality GangScheduling");

@@ -84,7 +84,7 @@ fn a_gate_names_who_removes_it_and_a_startup_taint_too() {
 }
 
 #[test]
-fn a_startup_taint_of_a_node_pool_is_told_apart() {
+fn a_startup_taint_of_a_node_pool_is_distinguished() {
     let objects = "
 kind: NodePool
 apiVersion: karpenter.sh/v1

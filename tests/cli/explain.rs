@@ -142,7 +142,7 @@ fn pods_that_are_placed_first_are_named() {
 
 /// In a file no pod has waited yet, and the part about requeuing is no longer than the answer.
 #[test]
-fn the_queue_is_told_in_short() {
+fn the_queue_is_reported_in_short() {
     for (story, pods) in ASKED {
         for pod in *pods {
             let text = on(story).run(&format!("explain {pod} -f cluster.yaml")).stdout;

@@ -181,7 +181,7 @@ fn its_help_and_a_wrong_option() {
 }
 
 #[test]
-fn a_configuration_that_is_refused_is_an_answer() {
+fn a_configuration_that_is_rejected_is_an_answer() {
     let mut client = Client::start();
     let config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
                   parallelism: -1\n";

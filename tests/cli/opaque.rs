@@ -62,7 +62,7 @@ const KUBECONFIG: &str = "{apiVersion: v1, kind: Config, current-context: c, con
                           'http://127.0.0.1:1'}}], users: [{name: u, user: {}}]}";
 
 #[test]
-fn an_unknown_plugin_is_refused_where_that_is_wanted() {
+fn an_unknown_plugin_is_rejected_where_that_is_wanted() {
     let story = story();
     for line in [
         "run -f cluster.yaml --unknown-plugins reject",

@@ -112,7 +112,7 @@ fn the_flags_of_kube_scheduler() {
 
 /// Common first attempts of users work, or the error says what to do.
 #[test]
-fn first_tries_are_understood_or_told_what_to_do() {
+fn first_tries_are_understood_or_reported_what_to_do() {
     says("explain-the-pending-pod", "explain --demo cordoned");
     says("explain-as-kubectl", "explain pod/job --demo cordoned --node node-0");
     says("plugins-of-a-point", "plugins score");

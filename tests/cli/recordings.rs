@@ -128,7 +128,7 @@ fn a_recording_is_an_input_like_others() {
 /// Lines of the scheduler stay at their position between the changes, and are pseudonymized in a
 /// redacted bundle.
 #[test]
-fn a_bundle_keeps_what_was_told() {
+fn a_bundle_keeps_what_was_reported() {
     let call = call();
     call.run("bundle -f lab.jsonl -o bug.jsonl");
     let written = call.written("bug.jsonl");
@@ -163,7 +163,7 @@ fn one_that_was_cut_off_says_so() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused() {
+fn what_cannot_be_meant_is_rejected() {
     call().says("recordings/until-wrong", "run -f lab.jsonl --until soon");
     call().says("recordings/until-before", "replay lab.jsonl --until 2025-01-01T00:00:00Z");
     Call::new().says("recordings/until-nothing", "run --demo tour --until 5s");

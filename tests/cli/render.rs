@@ -37,7 +37,7 @@ fn pictures_come_in_formats() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_told() {
+fn what_cannot_be_drawn_is_reported() {
     Call::new().says("render/unknown-view", "render --demo tour --view filtr");
     Call::new().says("render/size", "render --demo tour --size 10x10");
     Call::new().says("render/key", "render --demo tour --keys <nokey>");
@@ -46,7 +46,7 @@ fn what_cannot_be_drawn_is_told() {
 }
 
 #[test]
-fn paths_and_versions_are_told() {
+fn paths_and_versions_are_reported() {
     let call = Call::new().file("themes/mine.yaml", "inherit: dark\n");
     let said = call.run_with("info", &[("KUBESTEP_CONFIG_DIR", "."), ("KUBECONFIG", "./a:./b")]);
     for reported in [

@@ -89,7 +89,7 @@ spec:
 ";
 
 #[test]
-fn a_tie_is_broken_as_told() {
+fn a_tie_is_broken_as_reported() {
     let call = Call::new().bytes("cluster.yaml", TIE.as_bytes());
     let node = |how| call.run(&format!("run -f cluster.yaml --tie-break {how}")).pods().to_owned();
     let rest = "1 placed, 0 pending, 1 scheduling cycle";

@@ -181,7 +181,7 @@ fn is_a(value: &Value, types: &Value) -> bool {
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn what_does_not_fit_is_reported() {
     let schema = serde_json::json!({
         "type": "object", "required": ["a", "b"],
         "properties": {

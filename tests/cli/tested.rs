@@ -100,7 +100,7 @@ fn the_configuration_of_all_can_be_another() {
 }
 
 #[test]
-fn what_is_no_test_is_told() {
+fn what_is_no_test_is_reported() {
     Call::new().says("tested/nowhere", "test nowhere");
     let empty = Call::new().bytes("tests/cluster.yaml", CLUSTER.as_bytes());
     empty.says("tested/none", "test tests");

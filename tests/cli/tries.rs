@@ -80,7 +80,7 @@ fn room_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_tried_is_told() {
+fn what_cannot_be_tried_is_reported() {
     says("wrong-field", &workload("Deployment", "").replace("500m", "half"), "");
     says("no-kind", "metadata: {name: web}\n", "");
     says("nothing", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n", "");

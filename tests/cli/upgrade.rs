@@ -62,7 +62,7 @@ fn what_the_newer_version_refuses_is_named() {
 }
 
 #[test]
-fn what_is_no_upgrade_is_refused() {
+fn what_is_no_upgrade_is_rejected() {
     Call::new().says("upgrade/same", "upgrade --demo cordoned --from 1.36");
     Call::new().says("upgrade/no-version", "upgrade --demo cordoned --to newest");
     Call::new().says("upgrade/both", "upgrade --demo cordoned --from 1.33 --kube-version 1.34");

@@ -22,7 +22,7 @@ fn what_changed_is_listed() {
 }
 
 #[test]
-fn what_is_no_version_is_refused() {
+fn what_is_no_version_is_rejected() {
     Call::new().says("versions/no-version", "versions newest");
     Call::new().says("versions/oldest", "versions 1.31");
 }

@@ -67,7 +67,7 @@ fn an_edit_that_loads_a_configuration_loads_its_guests() {
 }
 
 #[test]
-fn a_guest_that_is_not_there_is_opaque_or_refused() {
+fn a_guest_that_is_not_there_is_opaque_or_rejected() {
     let remote = CONFIG.replace("file://own-nodes.wasm", "http://example.com/own-nodes.wasm");
     let call = call()
         .bytes("absent.yaml", CONFIG.replace("own-nodes.wasm", "absent.wasm").as_bytes())

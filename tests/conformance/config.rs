@@ -45,7 +45,7 @@ fn compare_rejection(
     };
     let texts: Vec<String> = problems.iter().map(Problem::to_string).collect();
     let Some(expected) = expect.get(key) else {
-        return Err(format!("refused at {stage:?}: {texts:?}\n  expected {expect}"));
+        return Err(format!("rejected at {stage:?}: {texts:?}\n  expected {expect}"));
     };
     if stage != ConfigStage::Validate {
         return Ok(());

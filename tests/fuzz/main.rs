@@ -261,18 +261,18 @@ fn described(snapshot: &Snapshot, rebuilt: &PodIndex) -> String {
 #[test]
 fn cases_are_worth_their_time() {
     let mut scheduled = 0;
-    let mut refused = 0;
+    let mut rejected = 0;
     let mut groups = 0;
     for case in (0..8).flat_map(Case::both) {
         let mut world = case.world().unwrap();
         let seen = run::take_all(&mut world, &case.steps).unwrap();
         let text = serde_json::to_string(&seen).unwrap();
         scheduled += text.matches("\"result\":\"Scheduled\"").count();
-        refused += text.matches("\"result\":\"Unschedulable\"").count();
+        rejected += text.matches("\"result\":\"Unschedulable\"").count();
         let pods = world.api().objects().pods.values();
         let bound = pods.filter(|pod| !pod.spec.node_name.is_empty());
         groups += bound.filter(|pod| pod.spec.scheduling_group.is_some()).count();
     }
-    assert!(scheduled > 40 && refused > 20, "{scheduled} scheduled, {refused} refused");
+    assert!(scheduled > 40 && rejected > 20, "{scheduled} scheduled, {rejected} rejected");
     assert!(groups > 5, "{groups} members of groups are bound");
 }

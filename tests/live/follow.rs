@@ -64,7 +64,7 @@ fn changes_are_followed() {
 }
 
 #[test]
-fn a_forgotten_version_is_listed_anew_and_only_the_difference_is_told() {
+fn a_forgotten_version_is_listed_again_and_only_the_difference_is_reported() {
     let server = StandIn::start();
     (0..10).for_each(|at| server.put(Kind::Node, &format!("n{at}"), json!({})));
     let (mut mirror, mut feed) = open(&server);
@@ -95,7 +95,7 @@ fn an_outage_is_said_once_and_its_end_too() {
 }
 
 #[test]
-fn an_expired_token_is_read_anew() {
+fn an_expired_token_is_read_again() {
     let server = StandIn::start();
     server.misbehave(|faults| faults.token = Some("token-1".into()));
     let (mut mirror, mut feed) = open(&server);
@@ -115,7 +115,7 @@ fn a_token_that_is_not_accepted_is_no_way_in() {
 }
 
 #[test]
-fn what_is_refused_is_missing_until_it_is_allowed() {
+fn what_is_rejected_is_missing_until_it_is_allowed() {
     let server = StandIn::start();
     server.put(Kind::CsiNode, "a", json!({}));
     server.put(Kind::Node, "a", json!({}));

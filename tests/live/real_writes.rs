@@ -253,9 +253,9 @@ fn real_health_and_metrics_are_served_while_it_schedules() {
     }
     let bound =
         "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"scheduled\"} 1";
-    let refused = "scheduler_pending_pods{queue=\"unschedulable\"} 1";
+    let rejected = "scheduler_pending_pods{queue=\"unschedulable\"} 1";
     let master = "leader_election_master_status{name=\"kube-scheduler\"} 1";
-    for line in [bound, refused, master] {
+    for line in [bound, rejected, master] {
         until(line, || ask("/metrics").lines().any(|found| found == line));
     }
 }

@@ -446,7 +446,7 @@ fn reading_is_stopped_by_keys_and_signals() {
 }
 
 #[test]
-fn an_error_in_slow_input_is_told_on_the_shells_screen() {
+fn an_error_in_slow_input_is_reported_on_the_shells_screen() {
     let dir = tempfile::tempdir().unwrap();
     let path = pipe(dir.path());
     let mut terminal = Terminal::start(kubestep(&["-f", &path]), 100, 24);

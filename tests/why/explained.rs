@@ -14,27 +14,27 @@ pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     let place = format!("cycle {} of {}", record.cycle, record.pod);
     let why = why::why(before, &History::default(), record.pod)
         .ok_or_else(|| format!("{place}: no such pod"))?;
-    let found = refused_and_explained(&why);
-    let recorded = refused(record);
+    let found = rejected_and_explained(&why);
+    let recorded = rejected(record);
     if record.filter.plugins.is_empty() || found == recorded {
         return quoted(&why).map_or(Ok(()), |text| Err(format!("{place}: {text}")));
     }
     let (missing, more): (Vec<_>, Vec<_>) =
         (recorded.difference(&found).collect(), found.difference(&recorded).collect());
-    Err(format!("{place}: not explained: {missing:?}, explained but not refused: {more:?}"))
+    Err(format!("{place}: not explained: {missing:?}, explained but not rejected: {more:?}"))
 }
 
 /// Node and plugin of every rejection that has a cause.
-fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
+fn rejected_and_explained(why: &Why) -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     for node in &why.nodes {
         let alone = node.blockers.iter().filter(|blocker| !blocker.by_nominated);
-        let refused = alone.filter(|blocker| {
+        let rejected = alone.filter(|blocker| {
             // No filter rejects what PreFilter excluded.
             let left_out = |cause: &Cause| matches!(cause.detail, CauseDetail::LeftOut(_));
             !blocker.causes.is_empty() && !blocker.causes.iter().any(left_out)
         });
-        for blocker in refused {
+        for blocker in rejected {
             found.insert((node.node.to_string(), blocker.plugin.to_string()));
         }
     }
@@ -42,16 +42,16 @@ fn refused_and_explained(why: &Why) -> BTreeSet<(String, String)> {
 }
 
 /// Node and plugin of every recorded rejection.
-fn refused(record: &CycleRecord) -> BTreeSet<(String, String)> {
-    let mut refused = BTreeSet::new();
+fn rejected(record: &CycleRecord) -> BTreeSet<(String, String)> {
+    let mut rejected = BTreeSet::new();
     for column in &record.filter.plugins {
         for node in &record.nodes.order {
             if column.verdicts.get(*node).is_some_and(|verdict| verdict.is_status()) {
-                refused.insert((record.nodes.name(*node).to_string(), column.plugin.to_string()));
+                rejected.insert((record.nodes.name(*node).to_string(), column.plugin.to_string()));
             }
         }
     }
-    refused
+    rejected
 }
 
 /// A plugin that is quoted although it has an explainer. Errors may be quoted.

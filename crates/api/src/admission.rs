@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_class_is_refused() {
+    fn an_unknown_class_is_rejected() {
         let mut pod: Pod = from_yaml("spec: {priorityClassName: gone}");
         let error = classes().admit(&mut pod).unwrap_err();
         assert_eq!(error.to_string(), "no PriorityClass with name gone was found");

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused() {
+    fn what_is_no_duration_is_rejected() {
         for text in ["", "-", "5", "s", "1 s", "5x", "1..5s", ".s", "99999999999h", "1h-5m", "é"] {
             assert_eq!(round(text), None, "{text}");
         }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_a_time() {
+    fn rejects_what_is_not_a_time() {
         let rejection = Time::parse("yesterday").map_err(|err| err.to_string());
         let text = r#""yesterday" is not a time, expected one like 2026-01-31T12:00:00Z"#;
         assert_eq!(rejection, Err(text.to_owned()));

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deep_flow_collections_are_refused_with_their_line() {
+    fn deep_flow_collections_are_rejected_with_their_line() {
         for open in ["[", "{a: ", "[ ", "[{a: "] {
             let text = format!("a: 1\nb:\n- {}", open.repeat(200));
             let error = from_str::<Value>(&text).unwrap_err().to_string();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_that_left_and_was_told_before_its_answer_is_no_failure() {
+    fn a_binding_that_left_and_was_reported_before_its_answer_is_no_failure() {
         let mut world = decided();
         world.api_mut().take_outbox();
         let mut bound = pod("a");

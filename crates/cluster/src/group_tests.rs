@@ -292,7 +292,7 @@ fn refused(mut world: World, group: Object, pod: Pod) -> String {
 }
 
 #[test]
-fn why_a_group_may_not_preempt_is_told() {
+fn why_a_group_may_not_preempt_is_reported() {
     let start = "Unschedulable: pod group is unschedulable, ";
     let condition = refused(full(PREEMPTING), gang(1, 0), member("a"));
     let text = "No preemption victims found for incoming preemptor";

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_counts_until_a_watch_has_told_as_much() {
+    fn an_answer_counts_until_a_watch_has_reported_as_much() {
         let (mut remote, key) = (Remote::default(), claim("1", "").key());
         let volume = |remote: &Remote, stored| match remote.newest(key, Some(stored)) {
             Some(Object::PersistentVolumeClaim(claim)) => claim.spec.volume_name.to_string(),

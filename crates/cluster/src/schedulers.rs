@@ -1,4 +1,4 @@
-//! Which schedulers of the real cluster are at work: who holds their leases, and since when they
+//! Which schedulers of the real cluster are running: who holds their leases, and since when they
 //! have not reported on any pod. Nothing here influences decisions.
 
 use std::collections::BTreeMap;

@@ -56,7 +56,7 @@ fn the_setting_picks_among_the_best() {
 }
 
 #[test]
-fn each_cycle_is_picked_for_anew() {
+fn each_cycle_is_picked_for_again() {
     let taken = |tie_break| {
         let mut world = world(tie_break, &["1", "1", "1", "1"]);
         ["a", "b", "c", "d"].map(|name| {

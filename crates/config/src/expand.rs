@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_entries_are_refused_in_upstreams_words() {
+    fn wrong_entries_are_rejected_in_upstreams_words() {
         let at_filter =
             |specific| outcome(&plugins(PluginSet::default(), Filter, specific), Filter);
         assert_eq!(

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_noticed_once_and_refused_where_that_is_wanted() {
+    fn it_is_noticed_once_and_rejected_where_that_is_wanted() {
         let profile = format!(
             "plugins: {{{BASE}, filter: {{enabled: [{{name: NodeNam}}]}}, \
              score: {{enabled: [{{name: NodeNam}}]}}}}"

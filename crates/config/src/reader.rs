@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_told_with_what_was_expected() {
+    fn wrong_values_are_reported_with_what_was_expected() {
         let text = YamlValue::Text("sixteen".into());
         let reported = problems(|reader, path| {
             reader.int32(&text, path);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_told_with_what_was_meant() {
+    fn unknown_fields_are_reported_with_what_was_meant() {
         let node = YamlValue::Map(vec![
             ("wieght".into(), YamlValue::Null),
             ("zzz".into(), YamlValue::Null),

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_text_is_told_with_its_place() {
+    fn unreadable_text_is_reported_with_its_place() {
         assert_eq!(message("{\n  \"a\" 1}"), "line 2, column 7: this is not JSON: expected `:`");
         assert_eq!(
             message("a: [1\nb: 2\n"),

@@ -48,7 +48,7 @@ pub struct DecisionEffect {
     /// When it is retried at the latest; `None` if no timer does.
     pub until: Option<kubestep_api::Time>,
     /// The pods that were requeued by it.
-    pub woken: Vec<QueueMove>,
+    pub requeued: Vec<QueueMove>,
     /// The hints for pods that stay where they are.
     pub passed_over: Vec<HintRecord>,
 }
@@ -118,7 +118,7 @@ fn look_back(
     }
     let open = before.reserved.difference(&after.reserved).filter(|_| gave_back);
     let (moves, passed_over) = reported(session);
-    let (moves, woken) = moves.into_iter().partition(|moved| moved.pod == pod);
+    let (moves, requeued) = moves.into_iter().partition(|moved| moved.pod == pod);
     DecisionEffect {
         pod,
         node,
@@ -130,7 +130,7 @@ fn look_back(
         unreserved: open.copied().collect(),
         moves,
         until: until(world, pod),
-        woken,
+        requeued,
         passed_over,
     }
 }
@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(decided.outcome.unwrap().0, Outcome::Unschedulable);
         assert_eq!(decided.moves.last().unwrap().to, QueueName::Unschedulable);
         assert!(decided.until.is_some());
-        let woken: Vec<_> = decided.woken.iter().map(|moved| moved.pod).collect();
-        assert_eq!(woken, [key("q")]);
+        let requeued: Vec<_> = decided.requeued.iter().map(|moved| moved.pod).collect();
+        assert_eq!(requeued, [key("q")]);
         assert!(decide(&mut session, key("p"), &decision).is_none(), "it waits no more");
         // Replaying the log leads to the same state.
         let step = session.step();
@@ -230,7 +230,7 @@ mod tests {
         let decided =
             decide(&mut session, key("p"), &ManualDecision::Allow(Some(HOLD.into()))).unwrap();
         assert_eq!(decided.outcome.unwrap().0, Outcome::Scheduled);
-        assert!(decided.unreserved.is_empty() && decided.woken.is_empty());
+        assert!(decided.unreserved.is_empty() && decided.requeued.is_empty());
         assert_eq!(decided.freed.milli_cpu, 0);
         let mut held = self::session();
         let released = edit("release app=p");

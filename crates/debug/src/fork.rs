@@ -188,7 +188,7 @@ impl Branches {
         self.leave(left);
         self.branches.push(branch);
         self.current = self.branches.len() - 1;
-        self.give_up_oldest(session);
+        self.drop_oldest(session);
     }
 
     /// Switches to another branch.
@@ -224,7 +224,7 @@ impl Branches {
         let mut later = session.clone();
         later.keep_least();
         self.branches.push(Branch { session: Some(later), ..kept });
-        self.give_up_oldest(session);
+        self.drop_oldest(session);
         session.cut();
         Some(name)
     }
@@ -238,12 +238,12 @@ impl Branches {
 
     /// Drops the oldest branches while there are too many; one with a name from the user only if
     /// all have one. Never the original, the current or the newest one.
-    fn give_up_oldest(&mut self, session: &Session) {
+    fn drop_oldest(&mut self, session: &Session) {
         while let Some(reason) = self.excess(session) {
             let newest = self.branches.len() - 1;
             let old = (1..newest).filter(|at| *at != self.current);
             let Some(at) = old.min_by_key(|at| self.branches[*at].named) else { return };
-            self.give_up(at, reason);
+            self.drop_branch(at, reason);
         }
     }
 
@@ -261,7 +261,7 @@ impl Branches {
         session.history_memory().is_some_and(|most| bytes > most).then_some(DropReason::Memory)
     }
 
-    fn give_up(&mut self, at: usize, reason: DropReason) {
+    fn drop_branch(&mut self, at: usize, reason: DropReason) {
         let removed = self.branches.remove(at);
         for branch in &mut self.branches {
             match branch.parent {

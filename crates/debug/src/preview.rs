@@ -10,7 +10,7 @@ pub type Weights = Vec<(Symbol, i64)>;
 
 /// The totals of a cycle under other weights, by position among its feasible nodes.
 pub fn totals(record: &CycleRecord, weights: &[(Symbol, i64)]) -> Vec<i64> {
-    let mut totals: Vec<i64> = record.score.totals.iter().collect();
+    let mut totals: Vec<i64> = record.score.totals.values().into_owned();
     for column in &record.score.plugins {
         let Some(weight) = weight_of(weights, column.plugin) else { continue };
         for (at, total) in totals.iter_mut().enumerate() {

@@ -77,7 +77,7 @@ const EVENTS: &str =
 const LEASES: &str = "\
 - apiGroups: [\"coordination.k8s.io\"]
   resources:
-  - leases  # may be left out: whether a scheduler is at work is not shown
+  - leases  # may be left out: without it, running schedulers are not shown
   - leasecandidates  # may be left out: versions of its replicas are not shown
   verbs: [list, watch]
 ";

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_differ_are_told() {
+    fn clocks_that_differ_are_reported() {
         assert_eq!(skew_notice(1_500_000), None);
         let behind =
             "this machine's clock is 90 s behind the API server's; times shown are the server's";

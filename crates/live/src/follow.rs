@@ -28,8 +28,8 @@ pub struct Following {
     shadow: Shadow,
     frozen: bool,
     caught_up: bool,
-    told_skew: bool,
-    /// What shows whether the cluster's own schedulers are at work.
+    reported_skew: bool,
+    /// What shows whether the cluster's own schedulers are running.
     reports: PodReports,
     leases: Option<(Periodic<Leases>, Leases)>,
     /// Objects that help to explain, and where new nodes come from by files.
@@ -47,14 +47,14 @@ impl Following {
             shadow,
             frozen: false,
             caught_up: false,
-            told_skew: false,
+            reported_skew: false,
             reports: PodReports::default(),
             leases: None,
             auxiliary: None,
         }
     }
 
-    /// Also observes whether the cluster's own schedulers are at work; `reports` are of the listed
+    /// Also observes whether the cluster's own schedulers are running; `reports` are of the listed
     /// pods.
     pub fn observe_schedulers(&mut self, reports: PodReports, leases: Periodic<Leases>) {
         (self.reports, self.leases) = (reports, Some((leases, Leases::default())));
@@ -202,8 +202,9 @@ impl Following {
     }
 
     fn skew_notice(&mut self) -> Vec<Notice> {
-        let text = self.feed.link().skew().and_then(clock::skew_notice).filter(|_| !self.told_skew);
-        self.told_skew |= text.is_some();
+        let text =
+            self.feed.link().skew().and_then(clock::skew_notice).filter(|_| !self.reported_skew);
+        self.reported_skew |= text.is_some();
         text.map(|text| Notice { serious: true, text }).into_iter().collect()
     }
 }
@@ -215,7 +216,7 @@ struct SchedulersChange(Schedulers);
 impl Change for SchedulersChange {
     fn describe(&self) -> String {
         let absence = self.0.first_absence(self.0.as_of);
-        absence.unwrap_or_else(|| "the cluster's schedulers are at work".to_owned())
+        absence.unwrap_or_else(|| "the cluster's schedulers are running".to_owned())
     }
 
     fn cannot_fail(&self) -> bool {

@@ -177,8 +177,8 @@ mod tests {
         let (target, link) = (dir.path().join("target"), dir.path().join("link"));
         fs::write(&target, "former").unwrap();
         std::os::unix::fs::symlink(&target, &link).unwrap();
-        let refused = NewFile::create(&link, Links::Refuse).unwrap_err();
-        assert!(refused.to_string().starts_with("is a symbolic link"), "{refused}");
+        let rejected = NewFile::create(&link, Links::Refuse).unwrap_err();
+        assert!(rejected.to_string().starts_with("is a symbolic link"), "{rejected}");
         assert!(NewFile::check(&link, Links::Refuse).is_err());
         replace(&link, "new").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");

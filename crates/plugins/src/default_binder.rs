@@ -62,7 +62,7 @@ mod tests {
         };
         assert_eq!(bind(&mut host), Status::SUCCESS);
         host.refuse.push("web".into());
-        assert_eq!(bind(&mut host), Status::error("refused"));
+        assert_eq!(bind(&mut host), Status::error("rejected"));
         assert_eq!(host.asked[0], Asked::Bind(key("web"), "n1".into()));
     }
 }

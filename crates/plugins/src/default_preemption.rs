@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_refuses_leaves_the_nomination() {
-        let refused = |cluster: &Cluster, pod: Pod| {
+        let rejected = |cluster: &Cluster, pod: Pod| {
             let outcome = post_filter(cluster, pod, &[short()]);
             assert_eq!(outcome.answer.nominate, None);
             (outcome.status.code(), outcome.status.message())
@@ -287,12 +287,12 @@ mod tests {
         let mut cluster = full(&[1]);
         cluster.objects.insert(never.clone().into());
         let text = "preemption: not eligible due to preemptionPolicy=Never.";
-        assert_eq!(refused(&cluster, never), (Code::Unschedulable, text.into()));
+        assert_eq!(rejected(&cluster, never), (Code::Unschedulable, text.into()));
         let text = "preemption: pod \"gone\" not found";
-        assert_eq!(refused(&full(&[1]), pod("gone")), (Code::Error, text.into()));
+        assert_eq!(rejected(&full(&[1]), pod("gone")), (Code::Error, text.into()));
         let empty = Cluster::new([], [preemptor()]);
         let text = "preemption: no nodes available";
-        assert_eq!(refused(&empty, preemptor()), (Code::Error, text.into()));
+        assert_eq!(rejected(&empty, preemptor()), (Code::Error, text.into()));
     }
 
     #[test]

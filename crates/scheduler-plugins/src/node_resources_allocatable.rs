@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_refused_when_the_profile_is_built() {
+    fn wrong_arguments_are_rejected_when_the_profile_is_built() {
         let weights = "{resources: [{name: memory, weight: -1}, {name: cpu}], mode: Some}";
         let found = problems("NodeResourcesAllocatable", "score", weights);
         for at in ["resources[0].weight", "resources[1].weight", "mode"] {

@@ -186,7 +186,7 @@ fn the_configurations_of_the_manifests_load() {
 }
 
 #[test]
-fn versions_that_kube_scheduler_dropped_are_refused() {
+fn versions_that_kube_scheduler_dropped_are_rejected() {
     // Some manifests were never brought up to date.
     for version in ["v1beta1", "v1beta3"] {
         assert!(plugins(&document(version, QOS), ExtensionPoint::QueueSort).is_err());

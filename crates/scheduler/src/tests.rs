@@ -305,12 +305,12 @@ fn the_chosen_node_is_announced_before_a_binding_that_takes_time() {
     assert!(asked.is_empty());
     // A failed write of the nomination does not stop the cycle: here, Bind is rejected too.
     let (record, _, asked) = announced(Status::SUCCESS, true);
-    assert_eq!(record.message, "running Bind plugin \"DefaultBinder\": refused");
+    assert_eq!(record.message, "running Bind plugin \"DefaultBinder\": rejected");
     assert_eq!(asked, ["PreBind p"]);
 }
 
 #[test]
-fn a_bound_pod_is_told_of() {
+fn a_bound_pod_is_reported() {
     let mut bench = Bench::new("", &[]);
     bench.add(node("n1"));
     bench.add(pod("shop/p"));

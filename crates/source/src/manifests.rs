@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         let error = |text: &str| documents("f.yaml", text).unwrap_err().to_string();
         assert!(error("kind: Pod\n---\na: b\n").contains("document 2 has no kind"));
         assert!(error("kind: [\n").contains("f.yaml"), "{}", error("kind: [\n"));

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_in_large_units() {
+    fn progress_is_reported_in_large_units() {
         let progress = Progress { read: 999.into(), found: 12.into(), ..Progress::default() };
         assert_eq!(progress.to_string(), "999 B read, 12 objects");
         assert_eq!(progress.part(), None);

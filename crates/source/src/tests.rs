@@ -224,7 +224,7 @@ fn errors_within_list_items_have_the_files_lines_and_columns() {
 }
 
 #[test]
-fn numbers_with_leading_zeros_are_refused_where_they_count() {
+fn numbers_with_leading_zeros_are_rejected_where_they_count() {
     let pod = |fields: &str| format!("kind: Pod\nmetadata: {{name: a}}\nspec: {fields}\n");
     let ignored = "{volumes: [{configMap: {defaultMode: 0644}}]}";
     assert_eq!(read_yaml(&pod(ignored)).objects.len(), 1);
@@ -354,7 +354,7 @@ fn reading_can_be_stopped() {
 }
 
 #[test]
-fn text_that_is_deeper_than_can_be_decoded_is_refused_before_it_is_parsed() {
+fn text_that_is_deeper_than_can_be_decoded_is_rejected_before_it_is_parsed() {
     for deep in ["[".repeat(50_000), "{a: ".repeat(50_000)] {
         let pod = format!("kind: Pod\nmetadata:\n  name: a\n  annotations: {deep}\n");
         let error = read_text("a.yaml", pod.into(), &Filter::default()).unwrap_err();
@@ -363,7 +363,7 @@ fn text_that_is_deeper_than_can_be_decoded_is_refused_before_it_is_parsed() {
 }
 
 #[test]
-fn more_text_than_the_limit_is_refused_packed_or_not() {
+fn more_text_than_the_limit_is_rejected_packed_or_not() {
     let (folder, filter) = (tempfile::tempdir().unwrap(), Filter::default());
     let json = format!("[{}1]", "{\"kind\": \"Event\"},\n".repeat(100_000));
     let comments = "# a comment\n".repeat(20_000);

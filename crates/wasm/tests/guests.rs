@@ -162,7 +162,7 @@ fn a_guest_that_fails_is_an_error_of_its_plugin() {
 }
 
 #[test]
-fn what_is_no_guest_is_refused() {
+fn what_is_no_guest_is_rejected() {
     let memory = "(memory (export \"memory\") 1)";
     let filter = "(func (export \"filter\") (result i32) i32.const 0)";
     for (wat, expected) in [
@@ -194,7 +194,7 @@ fn what_is_no_guest_is_refused() {
 }
 
 #[test]
-fn a_guest_that_cannot_start_is_refused() {
+fn a_guest_that_cannot_start_is_rejected() {
     let memory = "(memory (export \"memory\") 1)";
     let filter = "(func (export \"filter\") (result i32) i32.const 0)";
     let built = |wat: String| {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_would_let_two_lead_are_refused() {
+    fn times_that_would_let_two_lead_are_rejected() {
         let text = settings("--leader-elect-lease-duration 5s").unwrap_err().to_string();
         assert!(text.contains("two replicas could lead"), "{text}");
         assert!(settings("--leader-elect-retry-period 9s").is_err());

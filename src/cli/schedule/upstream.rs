@@ -172,7 +172,7 @@ impl FromArgMatches for Upstream {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Upstream, clap::Error> {
         let (mut idle, values) = (Vec::new(), values(matches));
         for (name, kind) in TABLE {
-            let (reason, refused) = match kind {
+            let (reason, rejected) = match kind {
                 Taken => continue,
                 Idle(reason) => (reason, false),
                 Refused(reason) => (reason, true),
@@ -180,7 +180,7 @@ impl FromArgMatches for Upstream {
             if matches.value_source(name).is_none() {
                 continue;
             }
-            if refused {
+            if rejected {
                 let text = format!("--{name} is not supported: {reason}\n");
                 return Err(clap::Error::raw(ErrorKind::UnknownArgument, text));
             }
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_missed_is_refused() {
+    fn what_would_be_missed_is_rejected() {
         let error = parse("--client-ca-file=ca.crt").unwrap_err().to_string();
         assert!(
             error.contains("--client-ca-file is not supported: client certificates"),

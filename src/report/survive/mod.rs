@@ -86,7 +86,7 @@ impl LostDomain {
         let pending = outcome::pending(session).into_iter();
         let unplaced =
             pending.filter(|pending| !was_pending(pending.pod)).map(|pending| UnplacedPod {
-                replaces: origins.get(&pending.pod).map(|departure| (*departure).clone()),
+                replaces: origins.get(&pending.pod).map(|removed| (*removed).clone()),
                 pending,
             });
         LostDomain {

@@ -94,7 +94,7 @@ fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) ->
     let (first, more) = reasons.split_first()?;
     let shortage_of = |reason| match on {
         ON_EVERY_NODE => shortage(why.nodes.iter(), reason),
-        _ => shortage(group.nodes.iter().filter_map(|name| why.node(*name)), reason),
+        _ => shortage(why.nodes_of(group), reason),
     };
     let more = match more {
         [] => String::new(),
@@ -118,7 +118,7 @@ fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) ->
 /// Whether the reason is another pod's anti-affinity term that the pod has as well: one rule of equal
 /// pods, named once.
 fn is_mirrored(why: &Why, group: &RejectedGroup, reason: &Reason) -> bool {
-    let Some(node) = group.nodes.first().and_then(|name| why.node(*name)) else { return false };
+    let Some(node) = why.nodes_of(group).next() else { return false };
     let terms = || {
         node.causes().filter_map(|(_, cause)| match &cause.detail {
             CauseDetail::BlockedByPod(term) => Some((cause.gist(), term)),

@@ -98,8 +98,7 @@ fn folded(why: &Why, group: &RejectedGroup) -> String {
 
 /// Why the cycle did not evaluate the nodes of a group, if that is the same for all.
 fn not_evaluated(why: &Why, group: &RejectedGroup) -> String {
-    let nodes = group.nodes.iter().filter_map(|name| why.node(*name));
-    let mut reasons = nodes.map(|node| node.seen.why_not());
+    let mut reasons = why.nodes_of(group).map(|node| node.seen.why_not());
     let first = reasons.next().flatten();
     let shared = first.filter(|_| reasons.all(|other| other == first));
     shared.map(|why| format!(", not evaluated in the cycle: {why}")).unwrap_or_default()
@@ -109,7 +108,7 @@ fn not_evaluated(why: &Why, group: &RejectedGroup) -> String {
 fn group(why: &Why, group: &RejectedGroup) -> Vec<String> {
     let (nodes, named) = (count(group.nodes.len(), "node"), names(&group.nodes, NAMED));
     let mut lines = vec![format!("{nodes} ({named}){}", not_evaluated(why, group))];
-    let Some(nearest) = group.nodes.first().and_then(|name| why.node(*name)) else { return lines };
+    let Some(nearest) = why.nodes_of(group).next() else { return lines };
     let of = if group.nodes.len() > 1 { format!(" (on {})", nearest.node) } else { String::new() };
     for (plugin, cause) in nearest.causes() {
         let (gist, words) = (cause.gist(), cause.text());

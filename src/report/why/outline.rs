@@ -40,11 +40,11 @@ pub fn outline(why: &Why) -> Outline {
 
 /// The causes by reason, with their nodes.
 fn blockers(why: &Why, outline: &mut Outline) {
-    let refused: usize = why.groups.iter().map(|group| group.nodes.len()).sum();
-    if refused == 0 {
+    let rejected: usize = why.groups.iter().map(|group| group.nodes.len()).sum();
+    if rejected == 0 {
         return;
     }
-    let heading = format!("Blocked on {}", count(refused, "node"));
+    let heading = format!("Blocked on {}", count(rejected, "node"));
     outline.items.push(OutlineItem::heading("blockers", heading));
     for reason in &why.everywhere {
         let text = format!("on every node: {}: {}", reason.plugin, reason.text);

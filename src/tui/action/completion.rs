@@ -82,7 +82,7 @@ impl Completion {
                         found.extend(self.names_of(if index < 2 { "node" } else { kind }, last));
                     }
                     literal if is_literal(literal) => found.push(literal.to_owned()),
-                    word => found.extend(self.values_of(word)),
+                    word => found.extend(self.values_of(word, last)),
                 }
                 if !word.starts_with('[') {
                     break;
@@ -95,9 +95,13 @@ impl Completion {
         found.into_iter().map(|word| format!("{before}{word}")).collect()
     }
 
-    /// What stands for a placeholder of an edit's form, as the nodes and plugins have it.
-    fn values_of(&self, word: &str) -> Vec<String> {
+    /// The values for a placeholder of an edit's form that begin with `typed`, as nodes and plugins
+    /// have them: there can be as many as nodes.
+    fn values_of(&self, word: &str, typed: &str) -> Vec<String> {
         let ArgumentNames { taints, labels, resources, plugins, .. } = &*self.names;
+        let fitting = |values: &mut dyn Iterator<Item = String>| -> Vec<String> {
+            values.filter(|value| value.starts_with(typed)).take(CANDIDATES).collect()
+        };
         // `key=value:Effect` without the value.
         let without_value = |taint: &String| match taint.split_once('=') {
             Some((key, rest)) => format!("{key}:{}", rest.rsplit(':').next().unwrap_or_default()),
@@ -105,18 +109,18 @@ impl Completion {
         };
         let key = |label: &String| label.split('=').next().unwrap_or_default().to_owned();
         match word {
-            "VERSION" => KubeVersion::all().map(|version| version.to_string()).collect(),
-            "KIND" => vec!["node".to_owned(), "pod".to_owned()],
-            "KEY[=VALUE]:EFFECT" => taints.iter().cloned().collect(),
+            "VERSION" => fitting(&mut KubeVersion::all().map(|version| version.to_string())),
+            "KIND" => fitting(&mut ["node", "pod"].map(str::to_owned).into_iter()),
+            "KEY[=VALUE]:EFFECT" => fitting(&mut taints.iter().cloned()),
             "KEY[=VALUE][:EFFECT]|all" => {
-                taints.iter().cloned().chain(["all".to_owned()]).collect()
+                fitting(&mut taints.iter().cloned().chain(["all".to_owned()]))
             }
-            "KEY[:EFFECT]" => taints.iter().map(without_value).collect(),
-            "KEY=VALUE" => labels.iter().cloned().collect(),
-            "KEY" => labels.iter().map(key).collect(),
-            "RESOURCE=AMOUNT" => resources.iter().map(|name| format!("{name}=")).collect(),
-            "PLUGIN" => plugins.clone(),
-            "PLUGIN=NUMBER" => plugins.iter().map(|plugin| format!("{plugin}=")).collect(),
+            "KEY[:EFFECT]" => fitting(&mut taints.iter().map(without_value)),
+            "KEY=VALUE" => fitting(&mut labels.iter().cloned()),
+            "KEY" => fitting(&mut labels.iter().map(key)),
+            "RESOURCE=AMOUNT" => fitting(&mut resources.iter().map(|name| format!("{name}="))),
+            "PLUGIN" => fitting(&mut plugins.iter().cloned()),
+            "PLUGIN=NUMBER" => fitting(&mut plugins.iter().map(|plugin| format!("{plugin}="))),
             _ => Vec::new(),
         }
     }

@@ -151,7 +151,7 @@ fn going_on_at_the_end_never_leads_back() {
 }
 
 #[test]
-fn an_unschedulable_pod_stops_where_its_nodes_were_refused() {
+fn an_unschedulable_pod_stops_where_its_nodes_were_rejected() {
     let mut live = wide("tour").keys(":break pod:database on:unschedulable<Enter>c");
     let text = live.text();
     assert!(crumbs(&mut live).contains("cycle 5 default/database ▸ Filter  "), "{text}");

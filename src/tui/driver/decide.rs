@@ -94,17 +94,17 @@ impl Driver {
             let left = span((due.0 - self.session.now().0).max(0));
             format!("  retried in {left}, or earlier if an event requeues it")
         }));
-        let woken: Vec<String> = decided
-            .woken
+        let requeued: Vec<String> = decided
+            .requeued
             .iter()
             .map(|moved| format!("  requeued: {} moved {}", moved.pod, move_text(moved)))
             .collect();
-        if woken.is_empty() {
+        if requeued.is_empty() {
             lines.push("  no other pod was requeued".to_owned());
         }
-        let shown = lines_shown(woken.len(), NAMED);
-        let more = woken.len() - shown;
-        lines.extend(woken.into_iter().take(shown));
+        let shown = lines_shown(requeued.len(), NAMED);
+        let more = requeued.len() - shown;
+        lines.extend(requeued.into_iter().take(shown));
         lines.extend((more > 0).then(|| format!("  … and {more} more")));
         lines.extend(passed_over(decided));
         lines

@@ -1,4 +1,4 @@
-//! What happened to drained and lost nodes and of rollouts, in a window.
+//! What happened to drained and lost nodes and to rollouts, in a window.
 
 use super::Driver;
 use crate::report::disruption::{self, DisruptionReport};

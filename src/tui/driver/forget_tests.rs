@@ -42,7 +42,7 @@ fn follow(
 
 #[test]
 fn nothing_grows_however_long_a_cluster_is_followed() {
-    let (mut live, server) = LiveInterface::real(CLUSTER);
+    let (mut live, server) = LiveInterface::scheduling(CLUSTER);
     live.interface.driver.session.set_history_memory(0);
     live = live.keys(" ");
     let mut cycles = Vec::new();
@@ -63,8 +63,8 @@ fn nothing_grows_however_long_a_cluster_is_followed() {
 }
 
 #[test]
-fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
-    let (live, server) = LiveInterface::real(CLUSTER);
+fn going_back_to_the_beginning_shows_that_it_was_dropped() {
+    let (live, server) = LiveInterface::scheduling(CLUSTER);
     let mut live = live.keys(" ");
     server.with(|server| server.passed = 90_000_000);
     live = follow(live, &server, 0..600);
@@ -90,7 +90,7 @@ fn who_goes_back_to_the_beginning_is_told_that_it_is_forgotten() {
 
 #[test]
 fn what_queues_up_while_frozen_has_a_limit_and_what_is_dropped_is_said() {
-    let (live, server) = LiveInterface::real(CLUSTER);
+    let (live, server) = LiveInterface::scheduling(CLUSTER);
     let live = live.keys("Z");
     (0..50_010).for_each(|number| put(&server, number));
     server.put(pod("brief").into());

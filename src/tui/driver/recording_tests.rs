@@ -3,7 +3,7 @@
 use crate::tui::testing::LiveInterface;
 
 /// Two nodes and four pods, of which the cluster's scheduler placed one as ours does, broke a tie
-/// for another in its own way, and refused a third that ours places.
+/// for another in its own way, and rejected a third that ours places.
 const LAB: &str = include_str!("../../../tests/recordings/lab.jsonl");
 
 fn lab() -> LiveInterface {

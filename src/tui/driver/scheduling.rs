@@ -159,7 +159,7 @@ impl Driver {
     }
 
     /// The message of a step: of a live cycle, what of it is held or was sent.
-    pub(super) fn real_step_message(
+    pub(super) fn live_step_message(
         &self,
         went: &StepResult,
         sent: Option<String>,

@@ -22,7 +22,7 @@ fn measured(name: &str) -> LiveInterface {
 }
 
 #[test]
-fn each_plugin_has_its_time_at_each_point_and_the_nodes_it_refused() {
+fn each_plugin_has_its_time_at_each_point_and_the_nodes_it_rejected() {
     let mut live = measured("tainted").keys("gt");
     assert!(live.text().contains("Nothing ran yet"), "{}", live.text());
     let mut live = live.keys("n/tainttol filter<Enter>");
@@ -30,9 +30,9 @@ fn each_plugin_has_its_time_at_each_point_and_the_nodes_it_refused() {
     assert!(line.contains("TaintToleration") && line.contains("100.0µs"), "{line}");
     let record = live.interface.driver.model().cycles[0].clone();
     let column = record.filter.plugins.iter().find(|c| c.plugin == "TaintToleration").unwrap();
-    let refused = column.verdicts.iter().filter(|id| id.is_status()).count();
+    let rejected = column.verdicts.iter().filter(|id| id.is_status()).count();
     let all = record.nodes.order.len();
-    assert!(refused > 0 && line.contains(&format!(" {refused}/{all}")), "{line}");
+    assert!(rejected > 0 && line.contains(&format!(" {rejected}/{all}")), "{line}");
     let mut live = live.keys("<Esc>");
     live.golden("times-of-a-story-80x24");
 }

@@ -62,7 +62,7 @@ impl Driver {
         let notes = if walk.way == StepMode::Back { Vec::new() } else { self.log_lines(walk.from) };
         let done = match stop {
             Some(words) => CommandResult::stopped(words),
-            None => self.real_step_message(&went, sent),
+            None => self.live_step_message(&went, sent),
         };
         let look_at = self.best_view().filter(|_| done.stopped || !walk.stays);
         Some(CommandResult { look_at, notes, ..done })

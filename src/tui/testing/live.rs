@@ -169,12 +169,12 @@ impl LiveInterface {
     }
 
     /// The interface on a scheduler that schedules it live, in a cluster written as YAML.
-    pub fn real(cluster: &str) -> (LiveInterface, StandIn) {
-        LiveInterface::real_with(cluster, false)
+    pub fn scheduling(cluster: &str) -> (LiveInterface, StandIn) {
+        LiveInterface::scheduling_with(cluster, false)
     }
 
     /// The same, where the server only tries.
-    pub fn real_with(cluster: &str, dry_run: bool) -> (LiveInterface, StandIn) {
+    pub fn scheduling_with(cluster: &str, dry_run: bool) -> (LiveInterface, StandIn) {
         let mut session = remote_session(cluster);
         session.act(None);
         let world = session.world();

@@ -40,7 +40,7 @@ fn column(plugin: &str, verdicts: &[VerdictId]) -> FilterColumn {
 }
 
 /// No node fits: two lack cpu, two are tainted, one was cordoned and lacks cpu as well.
-fn refused() -> CycleRecord {
+fn rejected() -> CycleRecord {
     let mut table = VerdictTable::default();
     let by = |code, reason: &str, plugin: &str| Status::new(code, reason).by(plugin.into());
     let cpu = by(Code::Unschedulable, "Insufficient cpu", "NodeResourcesFit");
@@ -201,7 +201,7 @@ pub fn filter_frame(node: u32) -> Frame {
 
 /// The session: after the second cycle, standing in the first one's Filter.
 pub fn model() -> Model {
-    let cycles: Vec<_> = [refused(), scheduled()].into_iter().map(Arc::new).collect();
+    let cycles: Vec<_> = [rejected(), scheduled()].into_iter().map(Arc::new).collect();
     Model {
         revision: 1,
         source: "demo".into(),

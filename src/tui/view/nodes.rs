@@ -62,8 +62,8 @@ const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
 const PODS: usize = 2;
 /// The column of the first of them.
 const FIRST_DRAWN: usize = 2;
-/// The first column trailing them.
-const BEHIND: usize = FIRST_DRAWN + DRAWN.len();
+/// The first column after the drawn resources.
+const FIRST_TRAILING: usize = FIRST_DRAWN + DRAWN.len();
 
 /// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
 type Reserved = HashMap<Symbol, [i64; 3]>;
@@ -200,7 +200,7 @@ impl<'a> NodesView<'a> {
 
     /// Pods are nominated only now and then: their column is there only while some are.
     fn trailing(&self, column: usize) -> TrailingColumn<'_> {
-        let at = column.saturating_sub(BEHIND);
+        let at = column.saturating_sub(FIRST_TRAILING);
         match self.extended.get(at) {
             Some(resource) => TrailingColumn::Extended(resource),
             None if at == self.extended.len() && !self.model.nominated.is_empty() => {
@@ -311,7 +311,7 @@ impl GridSource for NodesView<'_> {
     }
 
     fn columns(&self) -> usize {
-        BEHIND + self.extended.len() + usize::from(!self.model.nominated.is_empty()) + 1
+        FIRST_TRAILING + self.extended.len() + usize::from(!self.model.nominated.is_empty()) + 1
     }
 
     fn column(&self, column: usize) -> GridColumn {
@@ -348,7 +348,7 @@ impl GridSource for NodesView<'_> {
                 out.set(text, scope);
             }
             (2..=4, _) => self.draw_use(row, column - FIRST_DRAWN, out),
-            (BEHIND.., node) => match (self.trailing(column), node) {
+            (FIRST_TRAILING.., node) => match (self.trailing(column), node) {
                 (TrailingColumn::Extended(resource), _) => {
                     out.set(&resource.ratio(self.nodes_of(row)), Scope::Text);
                 }
@@ -373,7 +373,7 @@ impl GridSource for NodesView<'_> {
 
     /// Resources are sorted by how full they are, as their bars show it.
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
-        if column >= BEHIND {
+        if column >= FIRST_TRAILING {
             let TrailingColumn::Extended(resource) = self.trailing(column) else { return None };
             return Some(resource.fullness(self.nodes_of(row)));
         }

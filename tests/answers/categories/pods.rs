@@ -135,7 +135,7 @@ fn affinity_no_such_key(r: &mut Random) -> Case {
 }
 
 /// Expects a pod that blocks the node.
-fn in_the_way(case: &mut Case, at: usize, whose: &str, pods: &[String]) {
+fn blocked_by_pod(case: &mut Case, at: usize, whose: &str, pods: &[String]) {
     let name = case.name(at);
     let fields = json!({"whose": whose, "pods": {"count": pods.len()}});
     case.truth.node(&name, "blockedByPod", fields);
@@ -147,7 +147,7 @@ fn anti_affinity_own(r: &mut Random) -> Case {
     with(&mut case.pod, "podAntiAffinity", json!([term("cache", HOSTNAME)]));
     for at in case.nodes() {
         let pod = run_app(&mut case, at, "cache", "default");
-        in_the_way(&mut case, at, "own", &[pod]);
+        blocked_by_pod(&mut case, at, "own", &[pod]);
     }
     case
 }
@@ -162,7 +162,7 @@ fn per_zone(case: &mut Case, whose: &str, run: impl Fn(&mut Case, usize) -> Stri
     }
     for at in case.nodes() {
         let key = keys[first(&zones[at])].clone();
-        in_the_way(case, at, whose, &[key]);
+        blocked_by_pod(case, at, whose, &[key]);
     }
 }
 
@@ -186,7 +186,7 @@ fn anti_affinity_theirs(r: &mut Random) -> Case {
     let mut case = Case::new(r);
     for at in case.nodes() {
         let pod = run_lonely(&mut case, at, HOSTNAME);
-        in_the_way(&mut case, at, "theirs", &[pod]);
+        blocked_by_pod(&mut case, at, "theirs", &[pod]);
     }
     case
 }
@@ -205,7 +205,7 @@ fn anti_affinity_namespaces(r: &mut Random) -> Case {
     for at in case.nodes() {
         run_app(&mut case, at, "cache", "lab");
         let pod = run_app(&mut case, at, "cache", "shop");
-        in_the_way(&mut case, at, "own", &[pod]);
+        blocked_by_pod(&mut case, at, "own", &[pod]);
     }
     case
 }
@@ -222,7 +222,7 @@ fn anti_affinity_namespace_selector(r: &mut Random) -> Case {
     for at in case.nodes() {
         run_app(&mut case, at, "cache", "lab");
         let pod = run_app(&mut case, at, "cache", "shop");
-        in_the_way(&mut case, at, "own", &[pod]);
+        blocked_by_pod(&mut case, at, "own", &[pod]);
     }
     case
 }
@@ -234,7 +234,7 @@ fn anti_affinity_two_terms(r: &mut Random) -> Case {
     for at in case.nodes() {
         for app in ["cache", "queue"] {
             let pod = run_app(&mut case, at, app, "default");
-            in_the_way(&mut case, at, "own", &[pod]);
+            blocked_by_pod(&mut case, at, "own", &[pod]);
         }
     }
     case

@@ -51,7 +51,7 @@ fn devices(stage: &mut Stage) {
     stage.until("the first is bound", |seen| seen.is_bound("first"));
     stage.create(vec![user(stage, "sharing", "one"), user(stage, "greedy", "three")]);
     stage.until("the second shares", |seen| seen.is_bound("sharing"));
-    stage.until("the third is refused", |seen| seen.is_refused("greedy"));
+    stage.until("the third is rejected", |seen| seen.is_rejected("greedy"));
     stage.create(vec![slice("slice-a", "a", &["gpu-0", "gpu-1", "gpu-2"])]);
     stage.until("new devices wake it", |seen| seen.is_bound("greedy"));
 }

@@ -24,5 +24,5 @@ fn extended(stage: &mut Stage) {
     stage.create(vec![user(stage, "first")]);
     stage.until("the first is bound", |seen| seen.is_bound("first"));
     stage.create(vec![user(stage, "second")]);
-    stage.until("the second is refused", |seen| seen.is_refused("second"));
+    stage.until("the second is rejected", |seen| seen.is_rejected("second"));
 }

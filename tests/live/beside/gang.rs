@@ -41,7 +41,7 @@ fn too_large(stage: &mut Stage) {
         pod
     });
     stage.create(members.to_vec());
-    stage.until("both are refused", |seen| seen.is_refused("a") && seen.is_refused("b"));
+    stage.until("both are rejected", |seen| seen.is_rejected("a") && seen.is_rejected("b"));
     stage.create(vec![node("m", "8")]);
     stage.until("there is room for both", |seen| seen.is_bound("a") && seen.is_bound("b"));
 }

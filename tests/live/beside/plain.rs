@@ -91,7 +91,7 @@ fn rejections(stage: &mut Stage) {
         tried.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned()).collect();
     stage.create(pods);
     for name in tried {
-        stage.until(&format!("{name} is refused"), |seen| seen.is_refused(&name));
+        stage.until(&format!("{name} is rejected"), |seen| seen.is_rejected(&name));
     }
 }
 
@@ -134,7 +134,7 @@ fn wake(stage: &mut Stage) {
         second,
     ]);
     for name in ["for-a-new-node", "for-an-open-node", "second"] {
-        stage.until(&format!("{name} is refused"), |seen| seen.is_refused(name));
+        stage.until(&format!("{name} is rejected"), |seen| seen.is_rejected(name));
     }
     stage.create(vec![node("new", "32")]);
     stage.until("one is on the new node", |seen| seen.is_bound("for-a-new-node"));
@@ -163,5 +163,5 @@ fn spread(stage: &mut Stage) {
         stage.create(vec![pod]);
     }
     stage.until("three are bound", |seen| (0..3).all(|at| seen.is_bound(&format!("web-{at}"))));
-    stage.until("one is refused", |seen| seen.is_refused("web-3"));
+    stage.until("one is rejected", |seen| seen.is_rejected("web-3"));
 }

@@ -54,7 +54,7 @@ fn preemption(stage: &mut Stage) {
     );
     stage.until("both are bound", |seen| seen.is_bound("guarded") && seen.is_bound("free"));
     stage.create(vec![with_class(stage, "polite", "2", "polite")]);
-    stage.until("the polite one waits", |seen| seen.is_refused("polite"));
+    stage.until("the polite one waits", |seen| seen.is_rejected("polite"));
     stage.create(vec![with_class(stage, "preemptor", "2", "high")]);
     stage.until("the victim has its event", |seen| seen.has_event("free", "Preempted"));
     stage.until("the preemptor is nominated", |seen| {
@@ -76,6 +76,7 @@ fn in_vain(stage: &mut Stage) {
     stage.until("one is bound", |seen| seen.is_bound("sitting"));
     stage.create(vec![class("higher", 2_000, "PreemptLowerPriority")]);
     stage.create(vec![stage.pod("equal", "1"), with_class(stage, "too-large", "4", "higher")]);
-    stage
-        .until("both are refused", |seen| seen.is_refused("equal") && seen.is_refused("too-large"));
+    stage.until("both are rejected", |seen| {
+        seen.is_rejected("equal") && seen.is_rejected("too-large")
+    });
 }

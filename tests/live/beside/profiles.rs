@@ -68,7 +68,7 @@ fn profiles(stage: &mut Stage) {
     packing["metadata"]["name"] = "too-much".into();
     packing["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "40".into();
     stage.create(vec![packing]);
-    stage.until("one is refused", |seen| seen.is_refused("too-much"));
+    stage.until("one is rejected", |seen| seen.is_rejected("too-much"));
 }
 
 fn managed(stage: &Stage, name: &str, cpu: &str) -> Value {
@@ -85,6 +85,6 @@ fn with_extender(stage: &mut Stage) {
     stage.until("both are bound", |seen| seen.is_bound("user") && seen.is_bound("other"));
     stage.create(vec![managed(stage, "large", "20"), managed(stage, "broken", "1")]);
     for name in ["large", "broken"] {
-        stage.until(&format!("{name} is refused"), |seen| seen.is_refused(name));
+        stage.until(&format!("{name} is rejected"), |seen| seen.is_rejected(name));
     }
 }

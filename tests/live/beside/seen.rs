@@ -89,7 +89,7 @@ impl Seen {
     }
 
     /// Whether a pod had an attempt and was rejected.
-    pub fn is_refused(&self, pod: &str) -> bool {
+    pub fn is_rejected(&self, pod: &str) -> bool {
         self.condition(pod, "PodScheduled")["status"] == "False"
             && self.has_event(pod, "FailedScheduling")
     }

@@ -77,7 +77,7 @@ fn given(stage: &mut Stage) {
         seen.volume("disk")["spec"]["claimRef"]["name"] == "data"
     });
     stage.create(vec![user(stage, "late", "more")]);
-    stage.until("there is none for the other", |seen| seen.is_refused("late"));
+    stage.until("there is none for the other", |seen| seen.is_rejected("late"));
     complete(stage, "data", "disk");
     stage.until("the pod is bound", |seen| seen.is_bound("user"));
 }
@@ -107,7 +107,7 @@ fn immediate(stage: &mut Stage) {
     let class = class("at-once", "example.com/disks", "Immediate");
     stage.create(vec![class, volume("soon", "at-once", "b"), claim("data", "at-once")]);
     stage.create(vec![user(stage, "user", "data")]);
-    stage.until("it is refused at first", |seen| seen.is_refused("user"));
+    stage.until("it is rejected at first", |seen| seen.is_rejected("user"));
     complete(stage, "data", "soon");
     // kube-scheduler 1.33 tries the pod at once, with a cache of claims that may not have the update
     // yet; then it waits for another one.

@@ -115,7 +115,7 @@ fn a_missing_kind_and_broken_text_are_errors() {
 }
 
 #[test]
-fn numbers_and_booleans_where_text_belongs_are_refused_as_by_the_api() {
+fn numbers_and_booleans_where_text_belongs_are_rejected_as_by_the_api() {
     let error = yaml("kind: Node\nmetadata: {name: n, labels: {count: 1}}").unwrap_err();
     assert_eq!(
         error.to_string(),

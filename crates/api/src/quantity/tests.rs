@@ -29,7 +29,7 @@ fn reads_rounding_up_and_prints_canonically() {
 }
 
 #[test]
-fn refuses_what_upstream_refuses() {
+fn rejects_what_upstream_rejects() {
     let cases = [
         ("", QuantityError::Format),
         ("1 Gi", QuantityError::Format),

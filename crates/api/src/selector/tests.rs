@@ -262,7 +262,7 @@ fn the_first_untolerated_taint_is_found() {
 }
 
 #[test]
-fn keys_and_values_are_refused_in_the_apis_words() {
+fn keys_and_values_are_rejected_in_the_apis_words() {
     let name = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
                 with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex \
                 used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";

@@ -210,7 +210,7 @@ fn jobs_run_as_many_pods_as_are_allowed_at_a_time() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_field() {
+fn what_is_wrong_is_reported_with_its_field() {
     let error = |text: &str| {
         let surroundings = WorkloadInputs { replicas: None, nodes: &[] };
         expand(&yaml(text), &surroundings).unwrap().err().unwrap().to_string()
@@ -242,7 +242,7 @@ fn what_is_wrong_is_told_with_its_field() {
 
 /// Any value in any field gives an error, never a panic.
 #[test]
-fn odd_manifests_are_refused() {
+fn odd_manifests_are_rejected() {
     let odd = [json!(null), json!(1), json!("x"), json!([]), json!({}), json!({"a": [null]})];
     for (kind, ..) in KINDS {
         let whole = json!({"kind": kind, "metadata": {"name": "web", "labels": {}}, "spec": {

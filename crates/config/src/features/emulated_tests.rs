@@ -96,7 +96,7 @@ fn an_emulating_scheduler_accepts_and_refuses_what_kube_scheduler_does() {
                     Err(FeatureGateError::Absent { .. }) => "absent",
                     Err(FeatureGateError::Locked { .. }) => "locked",
                     Err(FeatureGateError::Dependency { .. }) => "dependency",
-                    Err(_) => "refused",
+                    Err(_) => "rejected",
                 };
                 let expected = match () {
                     () if lists(absent, gate.name()) => "absent",
@@ -111,7 +111,7 @@ fn an_emulating_scheduler_accepts_and_refuses_what_kube_scheduler_does() {
 }
 
 #[test]
-fn values_that_kube_scheduler_cannot_read_are_refused_under_every_emulated_version() {
+fn values_that_kube_scheduler_cannot_read_are_rejected_under_every_emulated_version() {
     for Refused { emulated, .. } in REFUSED {
         let version = KubeVersion::of_minor(emulated).unwrap();
         let gates = FeatureGates::emulating(KubeVersion::default(), version);

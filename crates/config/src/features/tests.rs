@@ -79,10 +79,10 @@ fn a_gate_that_is_set_to_its_default_stays_set() {
     let gates = of(33).parsed("DynamicResourceAllocation=false").unwrap();
     assert_eq!((gates, gates.to_string().as_str()), (of(33), ""));
     assert_eq!(gates.as_set(), "DynamicResourceAllocation=false");
-    let (newer, refused) = of(34).adopted(&gates.as_set()).unwrap();
-    assert!(!newer.enabled(Feature::DynamicResourceAllocation) && refused.is_empty());
-    let (_, refused) = of(36).adopted(&gates.as_set()).unwrap();
-    assert!(matches!(refused[..], [FeatureGateError::Locked { .. }]), "{refused:?}");
+    let (newer, rejected) = of(34).adopted(&gates.as_set()).unwrap();
+    assert!(!newer.enabled(Feature::DynamicResourceAllocation) && rejected.is_empty());
+    let (_, rejected) = of(36).adopted(&gates.as_set()).unwrap();
+    assert!(matches!(rejected[..], [FeatureGateError::Locked { .. }]), "{rejected:?}");
     let named = of(36).parsed("OpportunisticBatching=true").unwrap();
     let without_beta = named.parsed("AllBeta=false").unwrap();
     assert!(without_beta.enabled(Feature::OpportunisticBatching));
@@ -112,7 +112,7 @@ fn a_stage_is_set_but_for_the_gates_named() {
 }
 
 #[test]
-fn what_cannot_be_set_is_refused_with_the_reason() {
+fn what_cannot_be_set_is_rejected_with_the_reason() {
     assert_eq!(
         error("GangSheduling=true"),
         "no feature gate \"GangSheduling\" changes the scheduler of Kubernetes 1.36; \

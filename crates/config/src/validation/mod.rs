@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_document_is_told_what_it_lacks() {
+    fn an_empty_document_reports_what_it_lacks() {
         let mut document = crate::defaults::document(&FeatureGates::default());
         document.profiles.clear();
         document.leader_election.resource_lock.clear();

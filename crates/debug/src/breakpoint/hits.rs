@@ -212,7 +212,7 @@ fn all_hold<'a>(
     })
 }
 
-/// A breakpoint at work in a cycle.
+/// A breakpoint that is evaluated in a cycle.
 struct InCycle<'a> {
     probe: &'a BreakpointProbe<'a>,
     recording: &'a RecordedRun<'a>,

@@ -166,9 +166,9 @@ fn failure(record: &CycleRecord) -> Option<Position> {
     if let Some(status) = wait_ended_by(record) {
         return Some(frame_of(ExtensionPoint::Permit, Some(status.plugin())));
     }
-    let refused = record.outcome == Outcome::Unschedulable;
+    let rejected = record.outcome == Outcome::Unschedulable;
     let mut points = frames::points(record);
-    points.retain(|point| !(refused && *point == ExtensionPoint::PostFilter));
+    points.retain(|point| !(rejected && *point == ExtensionPoint::PostFilter));
     let point = points.pop()?;
     let rejects = |answer: &&PluginStatus| answer.status.is_rejected() || answer.status.is_error();
     let answer = record.answers(point).iter().find(rejects);

@@ -112,13 +112,13 @@ fn at_version(
     served: &Served,
     notes: &mut Vec<String>,
 ) -> Result<FeatureGates, EditError> {
-    let (adopted, refused) =
+    let (adopted, rejected) =
         served.gates().adopted(&gates.as_set()).map_err(|error| EditError(error.to_string()))?;
     if adopted == gates {
         return Err(EditError(format!("kube-scheduler is {} already", gates.version_words())));
     }
     notes.extend(served.notices());
-    notes.extend(refused.iter().map(|why| format!("a feature gate is not set any more: {why}")));
+    notes.extend(rejected.iter().map(|why| format!("a feature gate is not set any more: {why}")));
     Ok(adopted)
 }
 

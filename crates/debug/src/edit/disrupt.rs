@@ -12,9 +12,9 @@ use kubestep_cluster::disruption::{DrainRejection, RemovedPod, Replacement};
 /// Deletes the nodes with their pods.
 pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditError> {
     let names = nodes.nodes(world)?;
-    let before = departures(world).len();
+    let before = removed_pods(world).len();
     world.lose_nodes(&names);
-    let lost = &departures(world)[before..];
+    let lost = &removed_pods(world)[before..];
     let mut notes =
         vec![format!("{} deleted with {}", count(lost.len(), "pod"), them(names.len()))];
     notes.extend(replaced(lost));
@@ -24,10 +24,10 @@ pub(super) fn lose(world: &mut World, nodes: NodeSet) -> Result<Applied, EditErr
 /// Begins to drain the nodes.
 pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Applied, EditError> {
     let names = nodes.nodes(world)?;
-    let before = departures(world).len();
+    let before = removed_pods(world).len();
     let storage = with_empty_dir(world, &names);
-    world.drain(&names, force).map_err(|refused| rejection(nodes, &refused))?;
-    let evicted = &departures(world)[before..];
+    world.drain(&names, force).map_err(|rejected| rejection(nodes, &rejected))?;
+    let evicted = &removed_pods(world)[before..];
     let mut notes = vec![format!("{} evicted", count(evicted.len(), "pod"))];
     notes.extend(replaced(evicted));
     let Some(disruptions) = world.disruptions() else { return Ok(Applied { notes }) };
@@ -47,7 +47,7 @@ pub(super) fn drain(world: &mut World, nodes: NodeSet, force: bool) -> Result<Ap
     Ok(Applied { notes })
 }
 
-fn departures(world: &World) -> &[RemovedPod] {
+fn removed_pods(world: &World) -> &[RemovedPod] {
     world.disruptions().map_or(&[], |disruptions| disruptions.removed())
 }
 
@@ -56,19 +56,18 @@ fn them(nodes: usize) -> String {
 }
 
 /// How many of the pods were recreated, if any.
-fn replaced(departures: &[RemovedPod]) -> Option<String> {
-    let is_replaced =
-        |departure: &&RemovedPod| matches!(departure.replacement, Replacement::Pod(_));
-    let replaced = departures.iter().filter(is_replaced).count();
-    match (replaced, departures.len()) {
+fn replaced(removed_pods: &[RemovedPod]) -> Option<String> {
+    let is_replaced = |removed: &&RemovedPod| matches!(removed.replacement, Replacement::Pod(_));
+    let replaced = removed_pods.iter().filter(is_replaced).count();
+    match (replaced, removed_pods.len()) {
         (0, _) => None,
         (all, of) if all == of => Some("controllers recreated all of them".into()),
         (some, _) => Some(format!("controllers recreated {}", count(some, "pod"))),
     }
 }
 
-fn rejection(nodes: NodeSet, refused: &DrainRejection) -> EditError {
-    let pods: Vec<String> = refused.0.iter().map(ToString::to_string).collect();
+fn rejection(nodes: NodeSet, rejected: &DrainRejection) -> EditError {
+    let pods: Vec<String> = rejected.0.iter().map(ToString::to_string).collect();
     EditError(format!(
         "no controller recreates {}: kubectl drain needs --force, write drain {nodes} force",
         pods.join(", ")

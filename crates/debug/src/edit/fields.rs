@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_told_field_by_field() {
+    fn edits_are_reported_field_by_field() {
         let requests = "resources/requests/cpu";
         for (text, expected) in [
             ("delete pod p", vec!["0 delete Pod default p ".to_owned()]),

@@ -91,11 +91,11 @@ fn moved(
 ) -> Result<Applied, EditError> {
     pending(world, pod)?;
     let place = world.scheduler().queue().queue_of(pod);
-    let refused = |why: &str| Err(EditError(format!("pod {pod} {why}")));
+    let rejected = |why: &str| Err(EditError(format!("pod {pod} {why}")));
     match place {
-        QueueName::None => return refused("is in no queue: no profile serves its scheduler name"),
-        QueueName::Active => return refused("is already in the active queue"),
-        QueueName::InFlight => return refused("is in its cycle, waiting to be bound"),
+        QueueName::None => return rejected("is in no queue: no profile serves its scheduler name"),
+        QueueName::Active => return rejected("is already in the active queue"),
+        QueueName::InFlight => return rejected("is in its cycle, waiting to be bound"),
         _ => {}
     }
     if to(world, pod) {
@@ -103,8 +103,8 @@ fn moved(
     }
     let held = world.scheduler().queue().get(pod).and_then(|queued| queued.gating_plugin);
     match held {
-        Some(plugin) => refused(&format!("is held by {plugin}")),
-        None => refused(&format!("is {}: only a pod that {condition} can", place.as_str())),
+        Some(plugin) => rejected(&format!("is held by {plugin}")),
+        None => rejected(&format!("is {}: only a pod that {condition} can", place.as_str())),
     }
 }
 

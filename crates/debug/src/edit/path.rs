@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_is_told() {
+    fn a_path_that_leads_nowhere_is_reported() {
         for (path, part) in [
             ("", "no field is given"),
             ("spec.", "ends with a dot"),

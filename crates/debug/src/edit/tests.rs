@@ -127,8 +127,8 @@ fn pods_tolerate_select_and_spread() {
     let none = format!("{{{}}}", container(""));
     let tainted = ["taint node a x=1:NoSchedule", "taint node b x=1:NoExecute"];
     let tolerated = |text| [tainted[0], tainted[1], text];
-    let refused = "2 node(s) had untolerated taint(s)";
-    assert_changes(&none, "", &tainted, "a", refused);
+    let rejected = "2 node(s) had untolerated taint(s)";
+    assert_changes(&none, "", &tainted, "a", rejected);
     for (text, node) in [
         ("tolerate pod p x=1:NoSchedule", "a"),
         ("tolerate pod p x:NoExecute", "b"),
@@ -144,7 +144,7 @@ fn pods_tolerate_select_and_spread() {
         "",
         &[&tainted[..], &["untolerate pod p all"]].concat(),
         "a",
-        refused,
+        rejected,
     );
     assert_changes(&none, "", &["select pod p zone=y"], "a", "b");
     let in_z = format!("{{{}, nodeSelector: {{zone: z}}}}", container(""));
@@ -236,7 +236,7 @@ fn a_pod_is_changed_in_place_where_a_cluster_allows_it() {
 }
 
 #[test]
-fn a_running_pod_that_is_made_anew_is_pending() {
+fn a_running_pod_that_is_made_again_is_pending() {
     let mut world = two_pods();
     let notes = edit("select pod q zone=y").apply(&mut world).unwrap().notes;
     assert!(notes[0].ends_with("it ran on a and is pending now"), "{notes:?}");

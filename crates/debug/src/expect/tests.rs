@@ -39,7 +39,7 @@ fn what_happened_is_as_expected() {
 }
 
 #[test]
-fn what_happened_otherwise_is_told() {
+fn what_happened_otherwise_is_reported() {
     let reported = [
         ("{pods: {small: {node: b}}}", "pod default/small: node: b ≠ a"),
         ("{pods: {large: {node: a}}}", "pod default/large: node: a ≠ none"),
@@ -66,7 +66,7 @@ fn what_happened_otherwise_is_told() {
 }
 
 #[test]
-fn a_test_that_cannot_be_meant_so_is_refused() {
+fn a_test_that_cannot_be_meant_so_is_rejected() {
     let head = "apiVersion: kubestep/v1\nkind: Test\ninput: [a]\n";
     let cases = [
         (format!("{head}expect: {{}}"), "nothing is expected"),

@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_is_told_from_any_moment_on() {
+    fn what_was_replaced_is_known_from_any_moment_on() {
         let mut history = sample();
         let put = |history: &mut History, number: u64| {
             let Entry::Cycle(record) = cycle(number, "web", "a") else { panic!("no other case") };

@@ -21,7 +21,7 @@ pub fn thin(record: &CycleRecord) -> CycleRecord {
 
 /// Drops the matrices of a record.
 pub fn drop_matrices(record: &mut CycleRecord) {
-    record.kept_certainty = record.certainty();
+    record.stored_certainty = record.certainty();
     record.omitted.get_or_insert(OmittedLists { feasible: record.feasible.len() });
     record.verdicts = Default::default();
     for answer in &mut record.pre_filter {

@@ -244,7 +244,7 @@ pub struct PodProblem {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProblemKind {
-    /// No scheduler of the real cluster is at work.
+    /// No scheduler of the followed cluster is running.
     NoScheduler,
     /// The replicas of the real scheduler have different versions.
     MixedVersions,
@@ -374,5 +374,11 @@ impl Why {
     /// The answer for a node.
     pub fn node(&self, name: Symbol) -> Option<&NodeWhy> {
         self.nodes.iter().find(|node| node.node == name)
+    }
+
+    /// The answers for the nodes of one of its groups: both are in the same order.
+    pub fn nodes_of<'a>(&'a self, group: &'a RejectedGroup) -> impl Iterator<Item = &'a NodeWhy> {
+        let mut names = group.nodes.iter().peekable();
+        self.nodes.iter().filter(move |node| names.next_if(|name| **name == node.node).is_some())
     }
 }

@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_nominated_pod_waits_while_a_victim_leaves() {
-        let refused = || Some(Status::unschedulable("Insufficient cpu"));
+        let rejected = || Some(Status::unschedulable("Insufficient cpu"));
         let preemptor = || pod("p").priority(9).nominated("n1");
-        assert_eq!(judge(preemptor(), leaving("v"), refused()), Some(VICTIM_TERMINATING));
+        assert_eq!(judge(preemptor(), leaving("v"), rejected()), Some(VICTIM_TERMINATING));
         // If preemption can't help on the nominated node (also by the absent status), the pod may
         // preempt on other nodes.
         let hopeless = Status::unresolvable("node(s) had untolerated taint(s)");
@@ -123,14 +123,14 @@ mod tests {
         assert_eq!(judge(preemptor(), leaving("v"), None), None);
         // Not victims of an earlier preemption: a pod of the same priority, one terminating for
         // another reason, and one that is not terminating.
-        assert_eq!(judge(preemptor(), leaving("v").priority(9), refused()), None);
+        assert_eq!(judge(preemptor(), leaving("v").priority(9), rejected()), None);
         let mut other = leaving("v");
         other.status.conditions[0].reason = "DeletionByTaintManager".into();
-        assert_eq!(judge(preemptor(), other, refused()), None);
+        assert_eq!(judge(preemptor(), other, rejected()), None);
         let mut staying = leaving("v");
         staying.metadata.deletion_timestamp = None;
-        assert_eq!(judge(preemptor(), staying, refused()), None);
+        assert_eq!(judge(preemptor(), staying, rejected()), None);
         let missing = pod("p").priority(9).nominated("gone");
-        assert_eq!(judge(missing, leaving("v"), refused()), None);
+        assert_eq!(judge(missing, leaving("v"), rejected()), None);
     }
 }

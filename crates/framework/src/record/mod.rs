@@ -430,7 +430,7 @@ pub struct CycleRecord {
     /// the queue.
     pub others_active: usize,
     /// The certainty of a record whose lists were dropped.
-    pub kept_certainty: Option<Arc<Certainty>>,
+    pub stored_certainty: Option<Arc<Certainty>>,
 }
 
 impl CycleRecord {
@@ -467,7 +467,7 @@ impl CycleRecord {
 
     /// How certain the decision is; `None` if the profile has no opaque plugin.
     pub fn certainty(&self) -> Option<Arc<Certainty>> {
-        let kept = self.kept_certainty.clone().filter(|_| !self.is_whole());
+        let kept = self.stored_certainty.clone().filter(|_| !self.is_whole());
         kept.or_else(|| Some(Arc::new(Certainty::of(self, self.opaque.as_ref()?))))
     }
 

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_of_unknown_nodes_is_refused() {
+    fn a_placement_of_unknown_nodes_is_rejected() {
         let mut snapshot = three();
         let rejection = snapshot.assume_placement(&placement(&["n9"])).unwrap_err();
         assert_eq!(rejection.to_string(), "node n9 in placement is not present in snapshot");

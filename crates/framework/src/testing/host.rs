@@ -46,7 +46,7 @@ pub enum Asked {
 pub struct FakeHost {
     /// The requests, in order.
     pub asked: Vec<Asked>,
-    /// Names of pods and objects for which every request fails with `refused`.
+    /// Names of pods and objects for which every request fails with `rejected`.
     pub refuse: Vec<Symbol>,
     /// Names of deleted pods: deleting one returns `false`.
     pub deleted: Vec<Symbol>,
@@ -62,7 +62,7 @@ impl FakeHost {
     fn answer(&mut self, name: Symbol, asked: Asked) -> Result<(), HostError> {
         self.asked.push(asked);
         if self.refuse.contains(&name) {
-            Err(HostError::Failed("refused".to_owned()))
+            Err(HostError::Failed("rejected".to_owned()))
         } else {
             Ok(())
         }

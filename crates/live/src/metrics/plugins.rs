@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_told_by_plugin_and_by_point() {
+    fn a_cycle_is_reported_by_plugin_and_by_point() {
         let registry = Registry::new();
         let plugins = PluginMetrics::new(&MetricsBuilder { registry: &registry }).unwrap();
         let skipped = PluginStatus::new("NodePorts".into(), Status::skip());

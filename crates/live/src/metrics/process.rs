@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn memory_and_files_are_told() {
+    fn memory_and_files_are_reported() {
         let process = Process::new().unwrap();
         let families = process.collect();
         let value = |name: &str| {

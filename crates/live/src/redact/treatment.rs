@@ -98,7 +98,7 @@ pub(super) enum Treatment {
 
 /// Where a rule applies.
 #[derive(Clone, Copy)]
-enum RulePlace {
+enum RuleScope {
     Anywhere,
     /// Directly in a field of this name.
     In(&'static str),
@@ -112,25 +112,25 @@ enum RulePlace {
     OfCustomIn(&'static str),
 }
 
-impl RulePlace {
+impl RuleScope {
     fn includes(self, at: FieldPosition<'_>) -> bool {
         match self {
-            RulePlace::Anywhere => true,
-            RulePlace::In(parent) => at.parent == parent,
-            RulePlace::Of(kind) => at.kind == kind,
-            RulePlace::OfCustom => is_custom(at),
-            RulePlace::OfIn(kind, parent) => at.kind == kind && at.parent == parent,
-            RulePlace::OfCustomIn(parent) => is_custom(at) && at.parent == parent,
+            RuleScope::Anywhere => true,
+            RuleScope::In(parent) => at.parent == parent,
+            RuleScope::Of(kind) => at.kind == kind,
+            RuleScope::OfCustom => is_custom(at),
+            RuleScope::OfIn(kind, parent) => at.kind == kind && at.parent == parent,
+            RuleScope::OfCustomIn(parent) => is_custom(at) && at.parent == parent,
         }
     }
 
     /// Of two rules for a position, the one with the larger number applies.
     fn specificity(self) -> u8 {
         match self {
-            RulePlace::Anywhere => 0,
-            RulePlace::In(_) => 1,
-            RulePlace::Of(_) | RulePlace::OfCustom => 2,
-            RulePlace::OfIn(..) | RulePlace::OfCustomIn(_) => 3,
+            RuleScope::Anywhere => 0,
+            RuleScope::In(_) => 1,
+            RuleScope::Of(_) | RuleScope::OfCustom => 2,
+            RuleScope::OfIn(..) | RuleScope::OfCustomIn(_) => 3,
         }
     }
 }
@@ -138,28 +138,28 @@ impl RulePlace {
 /// The treatment of fields with texts.
 struct TextRule {
     fields: &'static [&'static str],
-    place: RulePlace,
+    scope: RuleScope,
     treatment: Treatment,
 }
 
 impl TextRule {
     const fn new(
         fields: &'static [&'static str],
-        place: RulePlace,
+        scope: RuleScope,
         treatment: Treatment,
     ) -> TextRule {
-        TextRule { fields, place, treatment }
+        TextRule { fields, scope, treatment }
     }
 
     fn matches(&self, at: FieldPosition<'_>) -> bool {
-        self.fields.contains(&at.field) && self.place.includes(at)
+        self.fields.contains(&at.field) && self.scope.includes(at)
     }
 }
 
 /// Every field whose text does not get a pseudonym that begins with `name`.
 #[rustfmt::skip]
 const TEXTS: &[TextRule] = {
-    use RulePlace::{Anywhere, In, Of, OfCustom, OfCustomIn, OfIn};
+    use RuleScope::{Anywhere, In, Of, OfCustom, OfCustomIn, OfIn};
     &[
         TextRule::new(KEPT, Anywhere, Treatment::Keep),
         TextRule::new(&["capacity"], Anywhere, Treatment::Keep),
@@ -201,7 +201,7 @@ const TEXTS: &[TextRule] = {
 /// The treatment by the most specific rule for the position. A field without one gets a pseudonym.
 pub(super) fn treatment(at: FieldPosition<'_>) -> Treatment {
     let rules = TEXTS.iter().filter(|rule| rule.matches(at));
-    let rule = rules.max_by_key(|rule| rule.place.specificity());
+    let rule = rules.max_by_key(|rule| rule.scope.specificity());
     rule.map_or(Treatment::Name("name"), |rule| rule.treatment)
 }
 
@@ -213,8 +213,8 @@ mod tests {
     /// every field and kind that a rule is about, and in others.
     fn positions() -> Vec<FieldPosition<'static>> {
         let fields = TEXTS.iter().flat_map(|rule| rule.fields).copied().chain(["other"]);
-        let parents = TEXTS.iter().filter_map(|rule| match rule.place {
-            RulePlace::In(parent) | RulePlace::OfIn(_, parent) | RulePlace::OfCustomIn(parent) => {
+        let parents = TEXTS.iter().filter_map(|rule| match rule.scope {
+            RuleScope::In(parent) | RuleScope::OfIn(_, parent) | RuleScope::OfCustomIn(parent) => {
                 Some(parent)
             }
             _ => None,
@@ -236,8 +236,8 @@ mod tests {
     fn no_two_rules_for_a_position_are_equally_specific() {
         for at in positions() {
             let rules: Vec<&TextRule> = TEXTS.iter().filter(|rule| rule.matches(at)).collect();
-            let most = rules.iter().map(|rule| rule.place.specificity()).max();
-            let first = rules.iter().filter(|rule| Some(rule.place.specificity()) == most);
+            let most = rules.iter().map(|rule| rule.scope.specificity()).max();
+            let first = rules.iter().filter(|rule| Some(rule.scope.specificity()) == most);
             let FieldPosition { kind, field, parent } = at;
             assert!(first.count() <= 1, "{kind:?}: {parent}.{field}");
         }

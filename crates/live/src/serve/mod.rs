@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn health_is_told_and_its_end() {
+    fn health_is_reported_and_its_end() {
         let (address, health) = serve(None);
         assert!(ask(address, "/livez").ends_with("\r\n\r\nok"));
         let ready = ask(address, "/readyz");

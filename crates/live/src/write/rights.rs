@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_write_is_told_and_allowed() {
+    fn every_write_is_reported_and_allowed() {
         let rules: serde_yaml::Value = kubestep_api::yaml::from_str(&rules()).unwrap();
         let rules = rules.as_sequence().unwrap();
         assert_eq!(rules.len(), TABLE.len());

@@ -59,9 +59,9 @@ fn a_claim_must_be_there_and_its_class_too() {
     assert_eq!(plugin.pre_enqueue(&cluster.queue(), &pod).message(), missing);
     cluster.objects.insert(claim("mine", false));
     assert!(plugin.pre_enqueue(&cluster.queue(), &pod).is_success());
-    let refused = cluster.filter(&plugin, &pod).unwrap_err();
-    assert_eq!(refused.message(), "request r: device class gpu does not exist");
-    assert_eq!(refused.code(), Code::UnschedulableAndUnresolvable);
+    let rejected = cluster.filter(&plugin, &pod).unwrap_err();
+    assert_eq!(rejected.message(), "request r: device class gpu does not exist");
+    assert_eq!(rejected.code(), Code::UnschedulableAndUnresolvable);
     cluster.objects.insert(claim("mine", true));
     assert_eq!(cluster.rejections(&plugin, &pod), [""]);
 }
@@ -158,8 +158,8 @@ fn a_claim_that_is_being_deleted_cannot_be_used() {
         "spec": {"resourceClaims": [{"name": "c", "resourceClaimName": "mine"}]},
     }));
     let plugin = plugin(build, &ProfileArgs::default());
-    let refused = plugin.pre_enqueue(&cluster.queue(), &pod);
-    assert_eq!(refused.message(), "resourceclaim \"mine\" is being deleted");
+    let rejected = plugin.pre_enqueue(&cluster.queue(), &pod);
+    assert_eq!(rejected.message(), "resourceclaim \"mine\" is being deleted");
 }
 
 /// PreFilter's rejection of a claim with this request; if there is none, Filter's on the only
@@ -214,27 +214,27 @@ fn requests_are_checked_before_and_devices_on_each_node() {
             "deviceClassName": class, "allocationMode": "ExactCount", "count": count,
         }})
     };
-    let refused = |request| {
+    let rejected = |request| {
         let status = rejection(request);
         (status.code(), status.message())
     };
     let unresolvable = |text: &str| (Code::UnschedulableAndUnresolvable, text.to_owned());
     let error = |text: &str| (Code::Error, text.to_owned());
     assert!(rejection(exactly("gpu", 2)).is_success());
-    assert_eq!(refused(exactly("gpu", 3)), unresolvable("cannot allocate all claims"));
-    assert_eq!(refused(exactly("", 1)), error("request r: unsupported request type"));
+    assert_eq!(rejected(exactly("gpu", 3)), unresolvable("cannot allocate all claims"));
+    assert_eq!(rejected(exactly("", 1)), error("request r: unsupported request type"));
     assert_eq!(
-        refused(json!({"name": "r"})),
+        rejected(json!({"name": "r"})),
         unresolvable("resource claim default/mine, request r: unknown request type")
     );
     let list = json!({"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "none"}]});
-    assert_eq!(refused(list), unresolvable("request r/s: device class none does not exist"));
+    assert_eq!(rejected(list), unresolvable("request r/s: device class none does not exist"));
     assert_eq!(
-        refused(exactly("broken", 1)),
+        rejected(exactly("broken", 1)),
         error("class broken: selector #0: CEL runtime error: no such key: x")
     );
     assert_eq!(
-        refused(exactly("gpu", 33)),
+        rejected(exactly("gpu", 33)),
         error("claim default/mine: number of requested devices 33 exceeds the claim limit of 32")
     );
 }

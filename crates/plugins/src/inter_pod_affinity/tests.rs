@@ -287,6 +287,6 @@ fn only_pods_without_affinity_are_signed() {
     let signed = plugin.sign(&cluster.queue(), &plain).unwrap();
     assert_eq!(signed, [("v1.Pod.Labels", r#"{"app":"web"}"#.to_owned())]);
     let empty = info_of(pod_json("w", "web", "", json!({"affinity": {"podAffinity": {}}})));
-    let refused = plugin.sign(&cluster.queue(), &empty).unwrap_err();
-    assert_eq!(refused, "pods with InterPodAffinity are not signable");
+    let rejected = plugin.sign(&cluster.queue(), &empty).unwrap_err();
+    assert_eq!(rejected, "pods with InterPodAffinity are not signable");
 }

@@ -149,7 +149,7 @@ fn portworx_volumes_count_by_the_annotation_up_to_1_35() {
     });
     let pod = info_of(pod);
     let mut cluster = cluster(None);
-    let mut refused = |annotation: &str, features: FeatureGates| {
+    let mut rejected = |annotation: &str, features: FeatureGates| {
         let mut node = csi_node(limited("pxd.portworx.com", 0));
         let key = "storage.alpha.kubernetes.io/migrated-plugins";
         node.metadata.annotations = [(key, annotation)].into();
@@ -159,10 +159,10 @@ fn portworx_volumes_count_by_the_annotation_up_to_1_35() {
     };
     let migrated = "kubernetes.io/aws-ebs,kubernetes.io/portworx-volume";
     let version = |minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap());
-    assert!(refused("", version(36)) && refused(migrated, version(36)));
-    assert!(!refused("", version(35)) && refused(migrated, version(35)));
+    assert!(rejected("", version(36)) && rejected(migrated, version(36)));
+    assert!(!rejected("", version(35)) && rejected(migrated, version(35)));
     let off = version(31).with(Feature::CSIMigrationPortworx, false);
-    assert!(!refused(migrated, off));
+    assert!(!rejected(migrated, off));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn the_skew_is_kept() {
 }
 
 #[test]
-fn a_node_without_the_label_is_refused_for_good() {
+fn a_node_without_the_label_is_rejected_for_good() {
     let mut nodes = nodes();
     nodes.push(json!({"metadata": {"name": "bare", "labels": {HOST: "bare"}}}));
     let cluster = Cluster::of(nodes, vec![]);
@@ -190,10 +190,10 @@ fn pods_without_hard_constraints_are_not_filtered() {
     assert!(cluster.filter(&default_plugin(), &soft).unwrap_err().is_skip());
     let mut bad = hard(ZONE, 1);
     bad["labelSelector"] = json!({"matchExpressions": [{"key": "k", "operator": "In"}]});
-    let refused = cluster.filter(&default_plugin(), &web(json!([bad]))).unwrap_err();
+    let rejected = cluster.filter(&default_plugin(), &web(json!([bad]))).unwrap_err();
     let prefix = "get constraints from pod: obtaining pod's hard topology spread constraints: ";
-    assert_eq!(refused.code(), Code::Error);
-    assert!(refused.message().starts_with(prefix), "{refused}");
+    assert_eq!(rejected.code(), Code::Error);
+    assert!(rejected.message().starts_with(prefix), "{rejected}");
 }
 
 #[test]
@@ -263,8 +263,8 @@ fn listed_defaults_use_the_owners_selector() {
     });
     cluster.objects.insert(Object::ReplicaSet(Arc::new(decoded(set))));
     assert_eq!(cluster.rejections(&plugin(&args), &owned), [SKEW, SKEW, ""]);
-    let refused = plugin(&args).sign(&cluster.queue(), &owned).unwrap_err();
-    assert_eq!(refused, "pods with default topology constraints are not signable");
+    let rejected = plugin(&args).sign(&cluster.queue(), &owned).unwrap_err();
+    assert_eq!(rejected, "pods with default topology constraints are not signable");
 }
 
 #[test]

@@ -209,22 +209,22 @@ fn taken_on(cluster: &mut Cluster, node: &str) -> Vec<String> {
 
 #[test]
 fn what_does_not_suit_is_not_taken() {
-    let refused = |change: &dyn Fn(&mut Value)| {
+    let rejected = |change: &dyn Fn(&mut Value)| {
         let mut volume = volume("v", "5Gi", "n1");
         change(&mut volume);
         let objects = vec![as_claim(claim("c", "local", "")), as_volume(volume)];
         rejections(&cluster(objects), &["c"])[0] == NO_VOLUME
     };
-    assert!(!refused(&|_| {}));
-    assert!(refused(&|volume| volume["status"]["phase"] = json!("Released")));
-    assert!(refused(&|volume| volume["spec"]["accessModes"] = json!(["ReadOnlyMany"])));
-    assert!(refused(&|volume| volume["spec"]["volumeMode"] = json!("Block")));
-    assert!(refused(&|volume| volume["spec"]["storageClassName"] = json!("fast")));
-    assert!(refused(&|volume| volume["spec"]["volumeAttributesClassName"] = json!("gold")));
-    assert!(refused(&|volume| {
+    assert!(!rejected(&|_| {}));
+    assert!(rejected(&|volume| volume["status"]["phase"] = json!("Released")));
+    assert!(rejected(&|volume| volume["spec"]["accessModes"] = json!(["ReadOnlyMany"])));
+    assert!(rejected(&|volume| volume["spec"]["volumeMode"] = json!("Block")));
+    assert!(rejected(&|volume| volume["spec"]["storageClassName"] = json!("fast")));
+    assert!(rejected(&|volume| volume["spec"]["volumeAttributesClassName"] = json!("gold")));
+    assert!(rejected(&|volume| {
         volume["spec"]["claimRef"] = json!({"namespace": "d", "name": "other"});
     }));
-    assert!(!refused(&|volume| {
+    assert!(!rejected(&|volume| {
         volume["spec"]["claimRef"] = json!({"namespace": "d", "name": "c"});
         volume["status"]["phase"] = json!("Released");
     }));
@@ -424,7 +424,7 @@ fn binding_fails_in_upstreams_words() {
         plugin.pre_bind(&mut cx, &mut state).message()
     };
     assert_eq!(failure(&|_| {}), "");
-    assert_eq!(failure(&|host| host.refuse.push("v".into())), "refused");
+    assert_eq!(failure(&|host| host.refuse.push("v".into())), "rejected");
     let unbound = failure(&|host| host.stored.push(as_claim(claim("c", "local", ""))));
     assert_eq!(unbound, "binding volumes: context deadline exceeded");
     let reset = failure(&|host| host.stored.push(as_volume(volume("v", "5Gi", "n1"))));

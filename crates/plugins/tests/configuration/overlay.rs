@@ -62,7 +62,7 @@ fn plugins_are_switched_off_and_on() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_told() {
+fn what_cannot_be_changed_is_reported() {
     for (plugin, switch, part) in [
         ("NodeAfinity", Switch::Off(None), "no such plugin, did you mean \"NodeAffinity\"?"),
         ("NodeName", Switch::Weight(2), "it does not score, so a weight has no effect"),

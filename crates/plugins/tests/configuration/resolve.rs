@@ -16,7 +16,7 @@ fn try_resolve(body: &str) -> Result<ResolvedConfig, ConfigError> {
     resolve_body(body, &FeatureGates::default())
 }
 
-fn refused(body: &str) -> String {
+fn rejected(body: &str) -> String {
     try_resolve(body).unwrap_err().to_string()
 }
 
@@ -72,46 +72,46 @@ fn what_is_written_out_is_read_back() {
 
 #[test]
 fn a_document_must_say_what_it_is() {
-    let refused = |text: &str| {
+    let rejected = |text: &str| {
         resolve(Some(text), &FeatureGates::default(), &plugins()).unwrap_err().to_string()
     };
     let start = "the scheduler configuration cannot be read: ";
     assert_eq!(
-        refused(""),
+        rejected(""),
         format!("{start}kind is missing; write kind: KubeSchedulerConfiguration")
     );
     assert_eq!(
-        refused("kind: KubeSchedulerConfiguration"),
+        rejected("kind: KubeSchedulerConfiguration"),
         format!("{start}apiVersion is missing; write apiVersion: kubescheduler.config.k8s.io/v1")
     );
     assert_eq!(
-        refused("kind: Pod\napiVersion: kubescheduler.config.k8s.io/v1beta3"),
+        rejected("kind: Pod\napiVersion: kubescheduler.config.k8s.io/v1beta3"),
         format!(
             "{start}apiVersion (line 2, column 1): \"kubescheduler.config.k8s.io/v1beta3\" is not \
              served; kube-scheduler 1.36 takes kubescheduler.config.k8s.io/v1"
         )
     );
     assert_eq!(
-        refused("kind: Nope\napiVersion: kubescheduler.config.k8s.io/v1"),
+        rejected("kind: Nope\napiVersion: kubescheduler.config.k8s.io/v1"),
         format!(
             "{start}kind (line 1, column 1): there is no kind \"Nope\" in \
              kubescheduler.config.k8s.io/v1; write KubeSchedulerConfiguration"
         )
     );
     assert_eq!(
-        refused("kind: VolumeBindingArgs\napiVersion: kubescheduler.config.k8s.io/v1"),
+        rejected("kind: VolumeBindingArgs\napiVersion: kubescheduler.config.k8s.io/v1"),
         format!(
             "{start}kind (line 1, column 1): \"VolumeBindingArgs\" holds the arguments of a \
              plugin, not a configuration; write KubeSchedulerConfiguration"
         )
     );
-    assert_eq!(refused("- 1"), format!("{start}expected a map of fields, got a list"));
+    assert_eq!(rejected("- 1"), format!("{start}expected a map of fields, got a list"));
 }
 
 #[test]
 fn all_problems_of_a_document_are_reported_with_their_paths() {
     assert_eq!(
-        refused(
+        rejected(
             "paralelism: 1\nprofiles:\n- pluginConfig:\n  - name: InterPodAffinity\n    args:\n      \
                  kind: InterPodAffinityArgs\n      hardPodAffinityWeight: heavy\n      x: 1\n      x: 2\n"
         ),
@@ -128,9 +128,11 @@ fn all_problems_of_a_document_are_reported_with_their_paths() {
 }
 
 #[test]
-fn arguments_of_another_kind_are_refused() {
+fn arguments_of_another_kind_are_rejected() {
     let config = |args: &str| {
-        refused(&format!("profiles:\n- pluginConfig:\n  - name: VolumeBinding\n    args: {args}\n"))
+        rejected(&format!(
+            "profiles:\n- pluginConfig:\n  - name: VolumeBinding\n    args: {args}\n"
+        ))
     };
     let start = "the scheduler configuration cannot be read: profiles[0].pluginConfig[0].args";
     assert_eq!(
@@ -160,7 +162,7 @@ fn arguments_of_another_kind_are_refused() {
 #[test]
 fn invalid_values_are_reported_with_their_paths() {
     assert_eq!(
-        refused(
+        rejected(
             "parallelism: 0\nprofiles:\n- {schedulerName: a}\n- percentageOfNodesToScore: 101\n"
         ),
         "the scheduler configuration is not valid\n  \
@@ -172,10 +174,10 @@ fn invalid_values_are_reported_with_their_paths() {
 }
 
 #[test]
-fn what_cannot_be_built_is_refused_in_upstreams_words() {
+fn what_cannot_be_built_is_rejected_in_upstreams_words() {
     let start = "kube-scheduler would not start with this configuration: ";
     let profile = "initializing profiles: creating profile for scheduler name default-scheduler: ";
-    let sets = |sets: &str| refused(&format!("profiles:\n- plugins: {{{sets}}}\n"));
+    let sets = |sets: &str| rejected(&format!("profiles:\n- plugins: {{{sets}}}\n"));
     assert_eq!(
         sets("bind: {disabled: [{name: '*'}]}"),
         format!(
@@ -202,7 +204,7 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
     let args = "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    \
                 args: {scoringStrategy: {type: Bogus, resources: [{name: cpu, weight: 101}]}}\n";
     assert_eq!(
-        refused(args),
+        rejected(args),
         format!(
             "{start}profiles[0].pluginConfig[0].args (line 6, column 5): {profile}initializing \
              plugin \"NodeResourcesFit\": [scoringStrategy.type: Unsupported value: \"Bogus\": \
@@ -214,7 +216,7 @@ fn what_cannot_be_built_is_refused_in_upstreams_words() {
     let extender = "extenders:\n- urlPrefix: https://e\n  \
                     tlsConfig: {insecure: true, caFile: ca.pem}\n";
     assert_eq!(
-        refused(extender),
+        rejected(extender),
         format!(
             "{start}extenders[0].tlsConfig.insecure (line 5, column 15): couldn't build extenders: \
              specifying a root certificates file with the insecure flag is not allowed; remove \
@@ -232,14 +234,14 @@ fn one_plugin_makes_placements_at_most() {
     let default_profile = DefaultProfile::Absent;
     registry.push(PluginDescriptor { name: "Second", default_profile, ..first });
     let body = "profiles:\n- plugins: {placementGenerate: {enabled: [{name: Second}]}}\n";
-    let refused = |registry: &[PluginDescriptor]| {
+    let rejected = |registry: &[PluginDescriptor]| {
         resolve(Some(&format!("{HEAD}{body}")), &gates, registry).unwrap_err().to_string()
     };
     let text = "at most one placement generate plugin is allowed for profile with scheduler name \
                 \"default-scheduler\"";
-    let error = refused(&registry);
+    let error = rejected(&registry);
     assert!(error.contains(text), "{error}");
-    assert!(refused(&plugins()).contains("PlacementGeneratePlugin \"Second\" does not exist"));
+    assert!(rejected(&plugins()).contains("PlacementGeneratePlugin \"Second\" does not exist"));
 }
 
 #[test]
@@ -273,7 +275,7 @@ fn extenders_are_ordered_and_take_over_ignored_resources() {
          is replaced by the resources that extenders mark ignoredByScheduler"
     );
     assert_eq!(
-        refused(&format!(
+        rejected(&format!(
             "{body}profiles: [{{plugins: {{multiPoint: {{disabled: [{{name: NodeResourcesFit}}]}}}}}}]\n"
         )),
         "kube-scheduler would not start with this configuration: profiles[0] (line 8, column 12): \
@@ -363,7 +365,7 @@ fn manual_permit_runs_where_it_is_enabled() {
     assert_eq!(args.selector.match_labels.get_str("app").map(|value| value.as_str()), Some("web"));
     let bad = body.replace("60", "901").replace("web", "'not a label'");
     assert_eq!(
-        refused(&bad),
+        rejected(&bad),
         "the scheduler configuration is not valid\n  \
          profiles[0].pluginConfig[0].args.timeoutSeconds (line 8, column 59): \
          Invalid value: 901: not in valid range [1, 900]\n  \

@@ -51,21 +51,21 @@ Arguments
 }
 
 /// The list of a plugin's arguments is what a document may contain: each is read, and another name
-/// is refused.
+/// is rejected.
 #[test]
 fn every_argument_is_read() {
     let gates = FeatureGates::parse("StorageCapacityScoring=true").unwrap();
     for plugin in plugins() {
         let Some(args) = plugin.args else { continue };
-        let refused = |name: &str| {
+        let rejected = |name: &str| {
             let args = format!("{{name: {}, args: {{{name}: {{}}}}}}", plugin.name);
             let resolved = resolve_body(&format!("profiles: [{{pluginConfig: [{args}]}}]"), &gates);
             resolved.is_err_and(|error| error.to_string().contains("unknown field"))
         };
         for argument in args.docs {
-            assert!(!refused(argument.name), "{}.{}", plugin.name, argument.name);
+            assert!(!rejected(argument.name), "{}.{}", plugin.name, argument.name);
         }
-        assert!(refused("other"), "{}", plugin.name);
+        assert!(rejected("other"), "{}", plugin.name);
     }
 }
 

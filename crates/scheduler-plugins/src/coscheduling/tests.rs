@@ -214,7 +214,7 @@ fn the_queue_is_ordered_by_priority_group_and_name() {
 }
 
 #[test]
-fn wrong_arguments_are_refused() {
+fn wrong_arguments_are_rejected() {
     let args =
         "{permitWaitingTimeSeconds: -1, podGroupBackoffSeconds: -1, podGroupRejectPercentage: 101}";
     let found = problems("Coscheduling", "permit", args);

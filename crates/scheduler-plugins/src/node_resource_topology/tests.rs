@@ -453,7 +453,7 @@ fn the_agents_words_of_containers_are_read() {
 }
 
 #[test]
-fn wrong_arguments_are_refused() {
+fn wrong_arguments_are_rejected() {
     let args = "{scoringStrategy: {type: Best}, preemptionMode: Maybe}";
     let found = problems("NodeResourceTopologyMatch", "score", args);
     for field in ["scoringStrategy.type", "preemptionMode"] {

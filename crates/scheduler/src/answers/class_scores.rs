@@ -68,7 +68,7 @@ fn position(snapshot: &Snapshot, id: NodeId) -> usize {
 }
 
 /// A plugin whose scores are kept, with what it looks at in the pod.
-struct KeptPlugin<'a> {
+struct CachedPlugin<'a> {
     plugin: &'a dyn Plugin,
     key: AnswerKey,
     weight: i64,
@@ -108,7 +108,7 @@ impl AllClassScores {
         cycle: ScoreCycle<'_>,
         cache: &mut AnswerCache,
     ) -> Option<FeasibleScores> {
-        let plugins = kept_plugins(cycle);
+        let plugins = cached_plugins(cycle);
         let mut class = cycle.framework.name().to_string();
         for kept in &plugins {
             class.extend(["\n", kept.plugin.name().as_str(), " ", &kept.key.pod]);
@@ -144,7 +144,7 @@ fn idle_plugins(cycle: ScoreCycle<'_>) -> impl Iterator<Item = Symbol> {
 }
 
 /// The plugins of the cycle whose scores can be kept.
-fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
+fn cached_plugins(cycle: ScoreCycle<'_>) -> Vec<CachedPlugin<'_>> {
     let ScoreCycle { framework, cx, .. } = cycle;
     let point = ExtensionPoint::Score;
     let kept = |plugin: &'_ Arc<dyn Plugin>| {
@@ -155,13 +155,13 @@ fn kept_plugins(cycle: ScoreCycle<'_>) -> Vec<KeptPlugin<'_>> {
         let (profile, pod) = (framework.name(), plugin.score_key(cx.pod)?);
         let key = AnswerKey { profile, plugin: plugin.name(), point, pod };
         let weight = framework.score_weight(plugin.name());
-        Some(KeptPlugin { plugin: plugin.as_ref(), key, weight })
+        Some(CachedPlugin { plugin: plugin.as_ref(), key, weight })
     });
     plugins.collect()
 }
 
 /// Whether no other plugin adds to the totals.
-fn are_all(cycle: ScoreCycle<'_>, plugins: &[KeptPlugin<'_>]) -> bool {
+fn are_all(cycle: ScoreCycle<'_>, plugins: &[CachedPlugin<'_>]) -> bool {
     let running = cycle.framework.at(ExtensionPoint::Score).iter();
     let running = running.filter(|plugin| !cycle.state.skips_score(plugin.name())).count();
     running == plugins.len() + idle_plugins(cycle).count()
@@ -182,7 +182,7 @@ impl ClassScores {
     fn update(
         &mut self,
         cycle: ScoreCycle<'_>,
-        plugins: &[KeptPlugin<'_>],
+        plugins: &[CachedPlugin<'_>],
         cache: &mut AnswerCache,
     ) -> Option<CachedScores> {
         let stale = self.take_over(cache, plugins, cycle.cx.snapshot);
@@ -199,7 +199,7 @@ impl ClassScores {
     }
 
     /// Follows to the best of the feasible nodes, of which `changed` have other totals than before.
-    fn follow(&mut self, cycle: ScoreCycle<'_>, plugins: &[KeptPlugin<'_>], changed: &[NodeId]) {
+    fn follow(&mut self, cycle: ScoreCycle<'_>, plugins: &[CachedPlugin<'_>], changed: &[NodeId]) {
         match (cycle.feasible, cycle.searched) {
             (NodeList::Window(_), Some((window, passing))) if are_all(cycle, plugins) => {
                 let positions = changed.iter().map(|id| position(cycle.cx.snapshot, *id));
@@ -227,7 +227,7 @@ impl ClassScores {
     fn take_over(
         &mut self,
         cache: &mut AnswerCache,
-        plugins: &[KeptPlugin<'_>],
+        plugins: &[CachedPlugin<'_>],
         snapshot: &Snapshot,
     ) -> Vec<NodeId> {
         let slots = snapshot.slots();
@@ -272,7 +272,7 @@ impl ClassScores {
     fn normalize(
         &mut self,
         cycle: ScoreCycle<'_>,
-        plugins: &[KeptPlugin<'_>],
+        plugins: &[CachedPlugin<'_>],
         missing: Vec<NodeId>,
     ) -> Option<Vec<NodeId>> {
         let all = self.plugins.iter().zip(plugins);
@@ -301,11 +301,11 @@ impl ClassScores {
     }
 
     /// The scores of the feasible nodes.
-    fn kept(&self, plugins: &[KeptPlugin<'_>], cycle: ScoreCycle<'_>) -> CachedScores {
+    fn kept(&self, plugins: &[CachedPlugin<'_>], cycle: ScoreCycle<'_>) -> CachedScores {
         let nodes = cycle.feasible;
         let of_nodes =
             |column: &Column<i32>| Scores::OfNodes { column: column.clone(), nodes: nodes.clone() };
-        let column = |(scores, kept): (&PluginScores, &KeptPlugin<'_>)| {
+        let column = |(scores, kept): (&PluginScores, &CachedPlugin<'_>)| {
             let first = nodes.first().copied().unwrap_or(NodeId(0));
             let same = |column: &Column<i32>| {
                 let value = column.get(first).unwrap_or_default().into();

@@ -109,10 +109,10 @@ impl SchedulePod<'_> {
             }
         }
         let score = &mut record.score;
-        let totals = score.totals.iter().enumerate();
+        let totals = score.totals.values();
         let add =
-            |(at, total): (usize, i64)| total.wrapping_add(score.by_extenders(at).unwrap_or(0));
-        score.totals = Scores::from(totals.map(add).collect::<Vec<i64>>());
+            |(at, total): (usize, &i64)| total.wrapping_add(score.by_extenders(at).unwrap_or(0));
+        score.totals = Scores::from(totals.iter().enumerate().map(add).collect::<Vec<i64>>());
     }
 }
 

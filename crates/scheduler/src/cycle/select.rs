@@ -83,7 +83,7 @@ impl ScoredNodes {
     fn without_winner(&mut self) -> RankingStage {
         let nodes =
             NodesByPosition { ids: self.nodes.ids.clone(), names: self.nodes.names.clone() };
-        let totals: Vec<i64> = self.totals.iter().collect();
+        let totals = self.totals.values();
         match self.tie_break.ranking(&totals, self.cycle) {
             None => {
                 let mut heap = ScoreHeap::new(&totals);

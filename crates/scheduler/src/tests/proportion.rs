@@ -68,7 +68,7 @@ fn new_classes(before: &Snapshot, after: &Snapshot) -> usize {
 type CacheChange = (&'static str, fn(&mut Cache), &'static [&'static str]);
 
 #[test]
-fn what_a_change_makes_anew_does_not_grow_with_the_cluster() {
+fn what_a_change_makes_again_does_not_grow_with_the_cluster() {
     let changes: [CacheChange; 7] = [
         ("pod added", |cache| cache.add_pod(info(placed(903, 5))), &["node", "class", "claims"]),
         (

@@ -10,7 +10,7 @@ fn format(text: &str) -> Option<&'static str> {
 }
 
 #[test]
-fn formats_are_told_by_what_is_in_a_file() {
+fn formats_are_recognized_by_what_is_in_a_file() {
     let line = r#"{"time":"2026-01-01T00:00:00Z","event":"Add","resource":{}}"#;
     assert_eq!(format(line), Some(simulator::FORMAT.name));
     assert_eq!(format("{ \"EndTimestamp\": \"\"}"), Some(autoscaler::FORMAT.name));

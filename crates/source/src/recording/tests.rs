@@ -81,7 +81,7 @@ fn it_is_wound_to_any_time() {
 }
 
 #[test]
-fn an_object_that_was_made_anew_is_another() {
+fn an_object_that_was_made_again_is_another() {
     let recreated = LINES[4].replace("\"uid\":\"2\"", "\"uid\":\"9\"");
     let mut input = read(text().replace(LINES[4], &recreated).as_bytes()).unwrap();
     input.wind(None);
@@ -154,7 +154,7 @@ fn floor(text: &str, length: usize) -> usize {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn what_is_wrong_is_reported_with_its_place() {
     let broken = |at: usize, line: &str| read(text().replace(LINES[at], line).as_bytes());
     let error = broken(3, r#"{"record":"put","kind":"#).unwrap_err();
     assert!(error.contains("r.jsonl:5"), "{error}");

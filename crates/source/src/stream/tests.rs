@@ -146,7 +146,7 @@ fn errors_name_line_object_and_field_wherever_the_chunk_begins() {
 }
 
 #[test]
-fn what_is_no_list_and_too_large_is_refused() {
+fn what_is_no_list_and_too_large_is_rejected() {
     let text =
         format!(r#"{{"items": [{}], "kind": "Pod", "apiVersion": "v1"}}"#, pods(3).join(","));
     let error = read(&text, MemoryLimits { whole: 100, chunk: 100, ..LIMITS }, 100).unwrap_err();
@@ -154,7 +154,7 @@ fn what_is_no_list_and_too_large_is_refused() {
 }
 
 #[test]
-fn one_object_that_is_too_large_is_refused() {
+fn one_object_that_is_too_large_is_rejected() {
     let large = pod("large").replace("\"c\"", &format!("\"{}\"", "c".repeat(9_000)));
     let items = [pods(3), vec![large]].concat().join(",");
     let list = format!(r#"{{"kind": "List", "apiVersion": "v1", "items": [{items}]}}"#);

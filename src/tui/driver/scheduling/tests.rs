@@ -32,7 +32,7 @@ spec:
 }
 
 fn start(pods: &[&str]) -> (LiveInterface, StandIn) {
-    LiveInterface::real(&cluster(pods))
+    LiveInterface::scheduling(&cluster(pods))
 }
 
 fn chip(live: &mut LiveInterface) -> String {
@@ -201,7 +201,7 @@ fn a_branch_writes_nothing_and_the_original_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_was_begun_in_a_branch_does_not_go_on_for_real() {
+fn what_was_begun_in_a_branch_does_not_go_on_live() {
     let (live, server) = start(&["a", "b"]);
     let live = live.keys(":fork<Enter>").keys_in_a_hurry("c");
     assert!(live.interface.app.is_running());
@@ -228,7 +228,7 @@ fn an_edit_of_an_object_never_reaches_the_cluster() {
 }
 
 #[test]
-fn who_waits_at_permit_is_allowed_and_rejected_for_real() {
+fn who_waits_at_permit_is_allowed_and_rejected_live() {
     let (live, server) = start(&["a", "b"]);
     let live = live.keys(":hold *<Enter>").turn().keys("c").turn();
     // As upstream: while a pod waits at Permit, its node is nominated.
@@ -304,7 +304,7 @@ fn frozen_is_frozen_and_time_is_the_clusters() {
     assert!(status(&mut live).contains("still to come"), "{}", status(&mut live));
     assert!(server.writes().is_empty());
     drop(live);
-    let (mut live, _) = LiveInterface::real_with(&cluster(&["a"]), true);
+    let (mut live, _) = LiveInterface::scheduling_with(&cluster(&["a"]), true);
     assert_chip(&mut live, "LIVE SCHEDULING (dry run): paused");
 }
 

@@ -259,7 +259,7 @@ fn enter_on_a_cell_names_its_cause_and_on_a_score_its_formula() {
 }
 
 #[test]
-fn evictions_that_were_made_are_told_as_made() {
+fn evictions_that_were_made_are_reported_as_made() {
     let mut live = LiveInterface::wide("tour").keys("nW");
     assert!(live.text().contains("Preemption: it preempted on b-0"), "{}", live.text());
     assert!(live.keys("G").text().contains("In backoff for 1.9s more"));

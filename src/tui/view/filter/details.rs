@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::super::verdict;
 use crate::report;
 use crate::tui::glyph::VerdictSign;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::Model;
+use crate::tui::view::verdict;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;

@@ -85,7 +85,7 @@ fn gates_are_flipped() {
 }
 
 #[test]
-fn nothing_changes_where_a_configuration_is_refused() {
+fn nothing_changes_where_a_configuration_is_rejected() {
     let world = edited(&plain(), "", &[]);
     let same = |world: &World, before: &World| {
         world.config() == before.config()

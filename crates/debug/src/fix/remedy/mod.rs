@@ -79,7 +79,7 @@ fn suggested(need: &Obstacle<'_>) -> Remedies {
         CauseDetail::Affinity(mismatch) => affinity::mismatch(need, mismatch),
         CauseDetail::PortTaken(taken) => pods::port_taken(need, taken),
         CauseDetail::NoPodNear(near) => pods::no_pod_near(need, near),
-        CauseDetail::BlockedByPod(way) => pods::in_the_way(need, way),
+        CauseDetail::BlockedByPod(way) => pods::blocked_by_pod(need, way),
         CauseDetail::Spread(spread) => spread::uneven(need, spread),
         CauseDetail::Shortage(shortage) => resources::shortage(need, shortage),
         CauseDetail::Volume(cause) => volumes::claim(need, cause),

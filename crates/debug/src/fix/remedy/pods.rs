@@ -20,7 +20,7 @@ pub(super) fn no_pod_near(need: &Obstacle<'_>, near: &NoPodNear) -> Remedies {
     correct.into_iter().chain(relax).collect()
 }
 
-pub(super) fn in_the_way(need: &Obstacle<'_>, way: &BlockingAntiAffinity) -> Remedies {
+pub(super) fn blocked_by_pod(need: &Obstacle<'_>, way: &BlockingAntiAffinity) -> Remedies {
     let mut remedies = match way.whose {
         TermOwner::Own => {
             let affinity = need.pod.spec.affinity.as_ref();

@@ -112,6 +112,24 @@ fn gang(nodes: usize, others: &str) -> World {
     world_with(&(nodes + others + group + &pods), gates)
 }
 
+#[test]
+fn a_fix_with_another_node_in_a_run_from_the_start_names_both() {
+    let larger = "---\n{kind: Node, metadata: {name: larger}, status: {allocatable: {cpu: 4500m, \
+                  memory: 8Gi, pods: 110}}}\n";
+    let filled = bound("filler", "larger", &container("resources: {requests: {cpu: 1}}"));
+    let first = "---\n{kind: Pod, metadata: {name: first}, spec: {priority: 9, containers: [{name: c, \
+                 resources: {requests: {cpu: 1}}}]}}\n";
+    let start = world(&[larger, &node("n2", "", ""), &filled, first, &web("4", "")].concat());
+    let mut now = start.clone();
+    now.run(100);
+    let found = fixes(&now, &start, key("web"), SearchLimits::default(), &mut |_, _| true).found;
+    let emptied = found.iter().find(|fix| edits(fix) == "delete pod default/filler");
+    let emptied = emptied.unwrap_or_else(|| panic!("{found:#?}"));
+    assert_eq!(emptied.node, "n2");
+    let note = "in a run from the start (run --edit); attempted now, it gets larger";
+    assert_eq!(emptied.notes, [note]);
+}
+
 fn proposed_for_gang(start: World) -> Vec<String> {
     let mut now = start.clone();
     now.run(100);

@@ -22,7 +22,7 @@ fn filtered() -> CycleRecord {
     let mut verdicts = VerdictTable::default();
     let reasons = symbols(&["Too many pods", "Insufficient cpu"]);
     let fit = Status::with_reasons(Code::Unschedulable, reasons).by("NodeResourcesFit".into());
-    let refused = verdicts.id_of(&fit);
+    let rejected = verdicts.id_of(&fit);
     let broken = "running \"DynamicResources\" filter plugin: no such key";
     let broken = verdicts.id_of(&Status::error(broken).by("DynamicResources".into()));
     let column = |plugin: &str, values: &[VerdictId]| FilterColumn {
@@ -40,10 +40,10 @@ fn filtered() -> CycleRecord {
         verdicts: Arc::new(verdicts),
         filter: FilterRecord {
             plugins: vec![
-                column("NodeResourcesFit", &[pass, refused, pass]),
+                column("NodeResourcesFit", &[pass, rejected, pass]),
                 column("DynamicResources", &[pass, broken, broken]),
             ],
-            verdicts: Column::from_values(&[pass, refused, broken]),
+            verdicts: Column::from_values(&[pass, rejected, broken]),
             evaluated: [NodeId(0), NodeId(1), NodeId(2)].into(),
             extenders: Vec::new(),
             extender: Vec::new(),

@@ -259,7 +259,7 @@ fn own(case: &RejectedCase<'_>, state: &AffinityFilterState) -> Vec<Cause> {
     let cause = |(at, term): (usize, &AffinityTerm)| {
         let meant = |class: &PodClass| selects(term, class.namespace, &class.labels);
         let name = Symbol::new(&format!("own {at}"));
-        in_the_way(case, TermOwner::Own, name, term, meant)
+        blocked_by_pod(case, TermOwner::Own, name, term, meant)
     };
     terms.iter().enumerate().filter_map(cause).collect()
 }
@@ -271,7 +271,7 @@ fn theirs(case: &RejectedCase<'_>, state: &AffinityFilterState) -> Vec<Cause> {
         case.memo.one(|| TheirTerms(meant_by(case, state, classes().map(|pods| &*pods.class))));
     let cause = |(at, term): (usize, &AffinityTerm)| {
         let has = |class: &PodClass| class.terms.required_anti_affinity.contains(term);
-        in_the_way(case, TermOwner::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
+        blocked_by_pod(case, TermOwner::Theirs, Symbol::new(&format!("theirs {at}")), term, has)
     };
     if judged_alone {
         return placed.0.iter().enumerate().filter_map(cause).collect();
@@ -305,7 +305,7 @@ fn meant_by<'a>(
     terms
 }
 
-fn in_the_way(
+fn blocked_by_pod(
     case: &RejectedCase<'_>,
     whose: TermOwner,
     name: Symbol,

@@ -196,7 +196,7 @@ fn a_failure_spares_the_last_victim_and_activates_the_preemptor() {
         &preemption(victims(&["a"])),
         Behaviour::default(),
     );
-    assert_eq!(outcome, Err(HostError::Failed("refused".to_owned())));
+    assert_eq!(outcome, Err(HostError::Failed("rejected".to_owned())));
 }
 
 /// The failure has cancelled the requests: only a victim at Permit can still be stopped.

@@ -117,7 +117,7 @@ fn taken(cluster: &Cluster, pod: Pod) -> Vec<String> {
     taken
 }
 
-fn refused(cluster: &Cluster, pod: Pod) -> (Code, String) {
+fn rejected(cluster: &Cluster, pod: Pod) -> (Code, String) {
     let (status, taken) = filtered(cluster, pod);
     assert!(taken.is_empty());
     (status.code(), status.message())
@@ -164,7 +164,7 @@ fn devices_without_mappings_and_capacities_not_consumed_take_nothing() {
     let none = cluster(vec![plain("cpu0", mapped)], vec![claim("c", "cpu0", json!({}))]);
     let text = "claim default/c, device cpu0: ConsumedCapacity is nil, but Capacity key 'd/cpu' \
                 is set in NodeAllocatableResourceMappings for resource cpu";
-    assert_eq!(refused(&none, user(&["c"])), (Code::Error, text.into()));
+    assert_eq!(rejected(&none, user(&["c"])), (Code::Error, text.into()));
 }
 
 #[test]
@@ -194,13 +194,13 @@ fn a_claim_that_several_containers_use_counts_once() {
 }
 
 #[test]
-fn a_claim_that_no_container_uses_is_refused() {
+fn a_claim_that_no_container_uses_is_rejected() {
     let cpu = plain("cpu0", json!({"cpu": times("1")}));
     let cluster = cluster(vec![cpu], vec![claim("c", "cpu0", json!({}))]);
     let pod = user(&["c"]).spec(json!({"containers": [{"name": "c1"}]}));
     let text = "claim c: node-allocatable resource claim not referenced by any container within \
                 the pod";
-    assert_eq!(refused(&cluster, pod), (Code::UnschedulableAndUnresolvable, text.into()));
+    assert_eq!(rejected(&cluster, pod), (Code::UnschedulableAndUnresolvable, text.into()));
 }
 
 /// Filter's answer for a pod with a request of 1 CPU and claims with a demand of `cpu`, on a node
@@ -231,7 +231,7 @@ fn memory_storage_and_huge_pages_count_too() {
     let lacking = |mappings: Value| {
         let device = plain("x", mappings);
         let cluster = cluster(vec![device], vec![claim("c", "x", json!({}))]);
-        refused(&cluster, user(&["c"]))
+        rejected(&cluster, user(&["c"]))
     };
     let all = json!({"memory": times("33Gi"), "ephemeral-storage": times("1"),
         "hugepages-2Mi": times("2Mi"), "hugepages-1Gi": times("1Gi")});
@@ -317,6 +317,6 @@ fn what_is_taken_is_written_and_taken_back() {
         (outcome, asked.collect::<Vec<_>>())
     };
     assert_eq!(run(false, true), (Ok(()), vec![1, 0]));
-    let text = "updating pod default/u NodeAllocatableResourceClaimStatuses: refused";
+    let text = "updating pod default/u NodeAllocatableResourceClaimStatuses: rejected";
     assert_eq!(run(true, false), (Err(text.into()), vec![1]));
 }

@@ -108,7 +108,7 @@ fn exempt_resources_are_matched_by_name_or_group() {
         ..NodeResourcesFitArgs::default()
     });
     let cluster = Cluster::of(vec![node(json!({"pods": "9"}))], vec![]);
-    for (resource, refused) in [
+    for (resource, rejected) in [
         ("example.com/a", false),
         ("example.com/b", true),
         ("other.org/x", false),
@@ -117,7 +117,7 @@ fn exempt_resources_are_matched_by_name_or_group() {
     ] {
         let new = requesting(json!({resource: "1"}));
         let status = cluster.filter(&plugin(build, &args), &new).unwrap().remove(0);
-        assert_eq!(!status.is_success(), refused, "{resource}");
+        assert_eq!(!status.is_success(), rejected, "{resource}");
     }
 }
 

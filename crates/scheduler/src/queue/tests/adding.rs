@@ -100,10 +100,10 @@ fn a_pod_that_is_in_flight_already_is_discarded_when_popped() {
 }
 
 #[test]
-fn a_failed_pod_that_is_queued_already_is_refused() {
+fn a_failed_pod_that_is_queued_already_is_rejected() {
     let mut bench = Bench::with_hints(&[]);
     let a = pod("a", 0);
-    let refused = |bench: &mut Bench, popped: &QueuedPodInfo| {
+    let rejected = |bench: &mut Bench, popped: &QueuedPodInfo| {
         let popped = rejected(popped.clone(), &["foo"], &[]);
         let answer = bench.with(|queue, cx| queue.add_unschedulable_if_not_present(cx, popped));
         assert!(!bench.queue.is_in_flight("uid-a".into()));
@@ -112,17 +112,17 @@ fn a_failed_pod_that_is_queued_already_is_refused() {
     bench.add(&a);
     let popped = bench.pop();
     bench.add(&a);
-    let text = refused(&mut bench, &popped);
+    let text = rejected(&mut bench, &popped);
     assert_eq!(text, "Pod ns/a is already present in the active queue");
     let popped = bench.pop();
     bench.fail(popped.clone(), &[], &[]);
-    let text = refused(&mut bench, &popped);
+    let text = rejected(&mut bench, &popped);
     assert_eq!(text, "Pod ns/a is already present in the backoff queue");
     bench.advance(SECOND * 3);
     bench.flush_backoff();
     let popped = bench.pop();
     bench.fail(popped.clone(), &["foo"], &[]);
-    let text = refused(&mut bench, &popped);
+    let text = rejected(&mut bench, &popped);
     assert_eq!(text, "Pod ns/a is already present in unschedulable queue");
 }
 

@@ -252,7 +252,7 @@ fn events_do_not_touch_other_queues() {
 
 /// The same answer is logged once between two moves.
 #[test]
-fn rejections_are_told_once() {
+fn rejections_are_reported_once() {
     let mut bench = Bench::with_hints(&[hinting("foo", &[NODE_ADD, PV_ADD], QueueingHint::Skip)]);
     let logged = |bench: &mut Bench| {
         let hints = bench.queue.drain_hints();

@@ -190,7 +190,7 @@ fn nominated_pods_are_those_of_the_queue() {
 
 /// Upstream's TestPriorityQueue_NominatedPodDeleted and …UpdateNominatedPodForNode.
 #[test]
-fn nominations_are_replaced_and_refused() {
+fn nominations_are_replaced_and_rejected() {
     let mut bench = Bench::with_hints(&[]);
     let medium = nominated(pod("medium", 5), "node1");
     let (low, high) = (pod("low", 1), pod("high", 9));
