@@ -58,6 +58,8 @@ pub enum Command {
     Why(NamespacedName),
     /// The same in a view.
     WhyView(NamespacedName),
+    /// The same, at the line of a candidate node for preemption.
+    WhyCandidate(NamespacedName, Symbol),
     /// Searches the smallest changes that would make a pod fit.
     Fixes(NamespacedName),
     /// Which new nodes would take a pod.
@@ -78,6 +80,7 @@ impl Command {
         match self {
             Command::Why(_)
             | Command::WhyView(_)
+            | Command::WhyCandidate(..)
             | Command::ExplainNode(..)
             | Command::CompareNodes(..)
             | Command::Inspect(_)

@@ -22,6 +22,8 @@ pub struct CommandResult {
     pub stopped: bool,
     /// The view that shows the new position best, after a step into or within a cycle.
     pub look_at: Option<ViewId>,
+    /// The row to select in it, by its key.
+    pub row: Option<u64>,
     /// Windows show what was before: another branch is on screen.
     pub closes_windows: bool,
     /// A window to open.

@@ -18,6 +18,8 @@ mod forget_tests;
 mod hour_tests;
 mod live;
 #[cfg(test)]
+mod look_tests;
+#[cfg(test)]
 mod recording_tests;
 mod refresh;
 mod rows;
@@ -180,6 +182,7 @@ impl Driver {
             Command::NewNodes(pod) => self.new_nodes(*pod),
             Command::Disruptions => self.disruptions(),
             Command::WhyView(pod) => self.why_view(*pod),
+            Command::WhyCandidate(pod, node) => self.why_candidate(*pod, *node),
             Command::Fold(outline, key) => self.fold(*outline, *key),
         }
     }

@@ -157,6 +157,8 @@ pub const FOLDS: [&str; 2] = ["▸", "▾"];
 pub const DOT: &str = "•";
 /// Stands for a pod behind a scheduling gate.
 pub const GATED: &str = "◇";
+/// Says that a node is cordoned.
+pub const CORDONED: &str = "▣ cordoned";
 /// Columns hidden at the left.
 pub const MORE_LEFT: &str = "◂";
 /// Columns hidden at the right.
@@ -184,7 +186,7 @@ fn stand_in(c: char) -> char {
         '÷' => '/',
         '∞' => '*',
         '·' | '▁' => '.',
-        '•' => '*',
+        '•' => 'a',
         '▏' | '▎' | '▍' | '░' | '▂' => '-',
         '▌' | '▋' | '▊' | '▉' | '▇' => '#',
         '▒' | '▄' => '=',
@@ -202,6 +204,7 @@ fn stand_in(c: char) -> char {
         '●' => '@',
         'µ' => 'u',
         '◇' => 'g',
+        '▣' => 'c',
         '≠' => '!',
         '◆' | '█' => '#',
         c if c.is_ascii() => c,
@@ -225,6 +228,18 @@ mod tests {
                 (glyphs.len(), words.len()),
                 (VerdictSign::ALL.len(), VerdictSign::ALL.len())
             );
+        }
+    }
+
+    #[test]
+    fn every_sign_has_one_meaning_in_both_character_sets() {
+        let others = [CURSOR, BREAKPOINT, MARKED, DOT, GATED, &CORDONED[..3], "★"];
+        for charset in [Charset::Unicode, Charset::Ascii] {
+            let verdicts = VerdictSign::ALL.map(VerdictSign::glyph);
+            let signs = verdicts.into_iter().chain(others);
+            let shown: Vec<String> = signs.map(|sign| charset.show(sign).into_owned()).collect();
+            let different: BTreeSet<_> = shown.iter().collect();
+            assert_eq!(different.len(), shown.len(), "{shown:?}");
         }
     }
 
@@ -254,8 +269,14 @@ mod tests {
             BAR,
             "★┌µ→×−÷∞",
         ];
-        let drawn =
-            [EIGHTHS.as_slice(), &HEIGHTS, &FILLS, &SHADES, &FOLDS, &[TRACK, HATCH, DOT, GATED]];
+        let drawn = [
+            EIGHTHS.as_slice(),
+            &HEIGHTS,
+            &FILLS,
+            &SHADES,
+            &FOLDS,
+            &[TRACK, HATCH, DOT, GATED, CORDONED],
+        ];
         let drawn = drawn.concat();
         let verdicts = VerdictSign::ALL.map(VerdictSign::glyph);
         for text in ours.into_iter().chain(verdicts).chain(drawn) {

@@ -68,13 +68,21 @@ pub fn screen(area: Rect, crumbs: bool) -> Option<ScreenAreas> {
     })
 }
 
-/// Divides a view into its rows, `lines` with everything above them, and the details of the selected
-/// one: below, where they get what short lists leave, or at the right where the terminal is wide.
-pub fn panes(body: Rect, tier: WidthTier, lines: u16) -> (Rect, Rect) {
+/// Fewest columns of the details beside the rows.
+const LEAST_DETAILS: u16 = 60;
+
+/// Divides a view into its rows, `lines` with everything above them in `columns`, and the details of
+/// the selected one: below, where they get what short lists leave, or at the right where the terminal
+/// is wide. There rows that would be cut get more than their part.
+pub fn panes(body: Rect, tier: WidthTier, (columns, lines): (u16, u16)) -> (Rect, Rect) {
     match tier {
-        WidthTier::Wide => split_columns(body, body.width / 5 * 3),
+        WidthTier::Wide => {
+            let part = body.width / 5 * 3;
+            let most = (body.width / 10 * 7).min(body.width.saturating_sub(LEAST_DETAILS));
+            split_columns(body, columns.clamp(part, most.max(part)))
+        }
         WidthTier::Compact | WidthTier::Standard => {
-            let (least, most) = ((body.height * 3 / 10).max(5), body.height * 6 / 10);
+            let (least, most) = ((body.height * 3 / 10).max(5), body.height * 3 / 4);
             split_bottom(body, body.height.saturating_sub(lines).clamp(least, most.max(least)))
         }
     }
@@ -151,10 +159,24 @@ mod tests {
     fn details_get_the_lines_that_a_short_list_leaves() {
         let body = Rect::new(0, 2, 120, 30);
         let heights = |lines| {
-            let (rows, details) = panes(body, WidthTier::Standard, lines);
+            let (rows, details) = panes(body, WidthTier::Standard, (80, lines));
             (rows.height, details.height)
         };
-        assert_eq!([5, 18, 500].map(heights), [(12, 18), (18, 12), (21, 9)]);
+        assert_eq!([5, 18, 500].map(heights), [(8, 22), (18, 12), (21, 9)]);
+    }
+
+    #[test]
+    fn beside_the_details_rows_that_would_be_cut_get_more() {
+        let widths = |width, columns| {
+            let body = Rect::new(0, 2, width, 50);
+            let (rows, details) = panes(body, WidthTier::Wide, (columns, 10));
+            (rows.width, details.width)
+        };
+        assert_eq!(
+            [60, 130, 500].map(|columns| widths(200, columns)),
+            [(120, 79), (130, 69), (140, 59)]
+        );
+        assert_eq!([60, 500].map(|columns| widths(160, columns)), [(96, 63), (100, 59)]);
     }
 
     #[test]

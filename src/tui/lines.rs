@@ -1,6 +1,7 @@
 //! Text about a selected row: labelled values and sentences, wrapped to the room there is.
 
 use std::fmt::Display;
+use std::ops::Range;
 
 use super::sanitize::clean;
 use super::text::{head, width, wrap};
@@ -10,6 +11,8 @@ use super::widget::grid::{CellWriter, GridColumn, GridSource, Width};
 
 /// Labels share this width, so that values stand under each other.
 const LABEL: usize = 13;
+/// Stands for a blank at which no line is broken.
+const GLUE: &str = "\u{a0}";
 
 /// One line before wrapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,8 +98,8 @@ pub struct Wrapped {
 }
 
 impl Wrapped {
-    /// Label, text and drawing, each with its style; in an indented text, the names of plugins
-    /// stand out.
+    /// Label, text and drawing, each with its style; what a node lacks stands out, and in an indented
+    /// text, the names of plugins.
     pub fn parts(&self) -> impl Iterator<Item = (&str, Scope)> {
         let (name, rest) = match self.label.is_empty() {
             true => leading_name(&self.text),
@@ -106,8 +109,45 @@ impl Wrapped {
         let label = if self.is_key { Scope::HintKey } else { Scope::TextDim };
         let label = [(self.label.as_str(), label)];
         let drawing = self.drawing.iter().map(|(text, scope)| (text.as_str(), *scope));
-        label.into_iter().chain(name).chain([(rest, self.scope)]).chain(drawing)
+        label.into_iter().chain(name).chain(emphasized(rest, self.scope)).chain(drawing)
     }
+}
+
+/// A plain text in parts: how much is short stands out.
+fn emphasized(text: &str, scope: Scope) -> Vec<(&str, Scope)> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while scope == Scope::Text
+        && let Some(Range { start, end }) = shortage(rest)
+    {
+        parts.extend([(&rest[..start], scope), (&rest[start..end], Scope::TextStrong)]);
+        rest = &rest[end..];
+    }
+    parts.push((rest, scope));
+    parts
+}
+
+/// Where a text says how much of a resource is short: `500m cpu short`.
+fn shortage(text: &str) -> Option<Range<usize>> {
+    const SHORT: &str = " short";
+    text.match_indices(SHORT).find_map(|(at, _)| {
+        let (resource, end) = (text[..at].rfind(' ')?, at + SHORT.len());
+        let start = text[..resource].rfind([' ', '(']).map_or(0, |before| before + 1);
+        let is_amount = text[start..resource].starts_with(|c: char| c.is_ascii_digit());
+        let is_word = text[end..].starts_with(char::is_alphanumeric);
+        (is_amount && !is_word).then_some(start..end)
+    })
+}
+
+/// The text with these amounts as single words, so that no line ends within them.
+fn with_whole_amounts(text: &str) -> String {
+    let parts = emphasized(text, Scope::Text).into_iter();
+    parts
+        .map(|(part, scope)| match scope {
+            Scope::TextStrong => part.replace(' ', GLUE),
+            _ => part.to_owned(),
+        })
+        .collect()
 }
 
 /// The name of a plugin at the beginning of an indented line, with the blanks before it, and the
@@ -138,7 +178,10 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
         let is_row = is_row || row_end(line).is_some_and(|end| end <= rest);
         let rows = match is_row {
             true => vec![whole_cells(&clean(&line.text), rest).to_owned()],
-            false => wrap(&line.text, rest),
+            false => {
+                let rows = wrap(&with_whole_amounts(&line.text), rest).into_iter();
+                rows.map(|row| row.replace(GLUE, " ")).collect()
+            }
         };
         for (i, text) in rows.into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
@@ -193,7 +236,7 @@ impl GridSource for LineGrid {
         0
     }
     fn column(&self, _column: usize) -> GridColumn {
-        GridColumn { width: Width::Between(10, u16::MAX), ..GridColumn::default() }
+        GridColumn { width: Width::Prose(10, u16::MAX), ..GridColumn::default() }
     }
     fn cell(&self, row: usize, _column: usize, out: &mut CellWriter) {
         for (text, scope) in self.0.get(row).into_iter().flat_map(Wrapped::parts) {
@@ -231,6 +274,20 @@ mod tests {
         let narrow =
             ["                    b-0", "  NodeResourcesFit   94", "  total             468"];
         assert_eq!(shown(28), narrow);
+    }
+
+    #[test]
+    fn how_much_is_short_stands_out_and_is_never_broken() {
+        let text = "needs 1, 500m free (4 allocatable − 3.5 requested): 500m cpu short";
+        for columns in 20..80 {
+            let lines = wrapped(&[DetailLine::text(text)], columns);
+            let strong = lines.iter().flat_map(Wrapped::parts);
+            let strong = strong.filter(|(_, scope)| *scope == Scope::TextStrong);
+            let strong: Vec<&str> = strong.map(|(text, _)| text).collect();
+            assert_eq!(strong, ["500m cpu short"], "{columns}");
+        }
+        assert_eq!(shortage("a short list, 3 pods shortly"), None);
+        assert_eq!(shortage("cpu (400m cpu short)"), Some(5..19));
     }
 
     #[test]

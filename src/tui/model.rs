@@ -245,6 +245,25 @@ impl FoldedOutline {
         }
     }
 
+    /// Unfolds the line of that id and those that it belongs to; the key of the line.
+    pub fn reveal(&mut self, id: &str) -> Option<u64> {
+        let items = &self.outline.items;
+        let at = items.iter().position(|item| item.id == id)?;
+        let mut unfold = vec![at];
+        let mut depth = items[at].depth;
+        for (above, item) in items[..at].iter().enumerate().rev() {
+            if item.depth < depth {
+                depth = item.depth;
+                unfold.push(above);
+            }
+        }
+        let folded = unfold.into_iter().map(|at| &items[at]).filter(|item| self.is_folded(item));
+        let keys: Vec<u64> = folded.map(FoldedOutline::key).collect();
+        let key = FoldedOutline::key(&items[at]);
+        keys.into_iter().for_each(|key| self.toggle(key));
+        Some(key)
+    }
+
     /// The places of the lines that are not folded away.
     pub fn open(&self) -> Vec<usize> {
         self.outline.open(|item| self.is_folded(item))

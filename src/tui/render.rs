@@ -15,7 +15,7 @@ use super::prompt::{LONGEST, Prompt, Purpose};
 use super::text::{Truncation, fit, width};
 use super::theme::Scope;
 use super::view::{self, View, ViewId};
-use super::widget::grid::{self, GridState, Hidden};
+use super::widget::grid::{self, GridSource, GridState, Hidden, ShownColumns};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
 use super::widget::{Paint, breadcrumbs, hints, popup, prompt, status_line};
@@ -101,12 +101,15 @@ fn draw_view(
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
     // The class of the terminal decides where the panes are, also when wide columns are switched on.
-    let (rows, detail) = layout::panes(body, WidthTier::of(body.width), lines_of(&*source, grid));
+    let shown = ShownColumns::of(&*source, paint.tier, grid.sorted_column());
+    let needed = (shown.natural_width(), lines_of(&*source, grid));
+    let (rows, detail) = layout::panes(body, WidthTier::of(body.width), needed);
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
     let inner = draw_banner(buffer, inner, &*source, paint);
-    let mut cursor = grid::draw(buffer, inner, &*source, grid, paint, !detail_focused);
+    let drawn = (&*source as &dyn GridSource, &shown);
+    let mut cursor = grid::draw_columns(buffer, inner, drawn, grid, paint, !detail_focused);
     let mut notes = title_notes(&*source, grid);
-    notes.extend(as_of(id, model));
+    notes.extend(as_of(id, model, source.dims_future()));
     notes.extend(source.note());
     let room = usize::from(rows.width).saturating_sub(3 * notes.len() + 2);
     let room = room.saturating_sub(notes.iter().map(|note| width(note)).sum());
@@ -155,12 +158,15 @@ fn draw_banner(buffer: &mut Buffer, area: Rect, source: &dyn View, paint: &Paint
 }
 
 /// Of which moment the rows are, where that is not the present.
-fn as_of(view: ViewId, model: &Model) -> Option<String> {
+fn as_of(view: ViewId, model: &Model, dims_future: bool) -> Option<String> {
     if let Some((done, all)) = model.going_back {
         return Some(format!("going back: {done} of {all} steps"));
     }
     if is_ahead(view, model) {
         return Some("after this step".into());
+    }
+    if dims_future {
+        return Some("dimmed: after this step".into());
     }
     let past = view.spec().part.shows_cluster() && !model.at_end;
     past.then(|| match model.cycle() {
@@ -305,6 +311,12 @@ fn draw_window(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) ->
             format!("{} ─ {shown} of {total} ─ /{}", window.title, window.grid.filter.text())
         }
     };
+    // What would show of the view beside it are pieces of words, and single lines below it.
+    let mut hidden = Rect { x: area.x, width: area.width, ..layout::centred(area, size.0, size.1) };
+    if size.1 + 2 >= area.height {
+        hidden = area;
+    }
+    paint.fill(buffer, hidden, Scope::Text);
     let inner = popup::draw(buffer, area, size, &title, window.footer, paint);
     let source = window.source(size.0.saturating_sub(4));
     let cursor = grid::draw(buffer, inner, &*source, &mut window.grid, paint, true);

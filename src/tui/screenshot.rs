@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::color::{ANSI_16, Rgb, indexed_rgb};
 use super::interface::Interface;
-use super::text::width;
+use super::text::width as text_width;
 use super::theme::Theme;
 
 /// Size of a cell in the picture, in pixels.
@@ -57,7 +57,7 @@ fn join_wide_glyphs(buffer: &mut Buffer) {
                 covered -= 1;
                 cell.set_symbol("").set_style(style);
             } else {
-                (covered, style) = (width(cell.symbol()).saturating_sub(1), cell.style());
+                (covered, style) = (text_width(cell.symbol()).saturating_sub(1), cell.style());
             }
         }
     }
@@ -248,12 +248,39 @@ fn write_run(
     }
     let bold = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
     let (baseline, fill) = (top + BASELINE, hex(fg));
-    let _ = writeln!(
-        out,
-        "<text x=\"{left}\" y=\"{baseline}\" fill=\"{fill}\"{bold} textLength=\"{width}\" \
-         xml:space=\"preserve\">{}</text>",
-        escape(&text)
-    );
+    for (column, piece) in pieces(&text) {
+        let (x, length) = (left + column * CELL.0, text_width(&piece) as u16 * CELL.0);
+        let _ = writeln!(
+            out,
+            "<text x=\"{x}\" y=\"{baseline}\" fill=\"{fill}\"{bold} \
+             textLength=\"{length}\">{}</text>",
+            escape(&piece)
+        );
+    }
+}
+
+/// Columns after which a piece of text ends at the next blank.
+const PIECE: usize = 24;
+
+/// Short pieces of a text, each with its column: not every program heeds `textLength`, and blanks at
+/// the ends are dropped, so only short pieces stay in their cells everywhere.
+fn pieces(text: &str) -> Vec<(u16, String)> {
+    let mut pieces: Vec<(u16, String)> = Vec::new();
+    let (mut column, mut end) = (0, 0);
+    for word in text.split(' ') {
+        if !word.is_empty() {
+            match pieces.last_mut() {
+                Some((_, piece)) if column == end + 1 && text_width(piece) < PIECE => {
+                    piece.push(' ');
+                    piece.push_str(word);
+                }
+                _ => pieces.push((column, word.to_owned())),
+            }
+            end = column + text_width(word) as u16;
+        }
+        column += text_width(word) as u16 + 1;
+    }
+    pieces
 }
 
 fn luminance(Rgb(r, g, b): Rgb) -> u32 {
@@ -318,5 +345,11 @@ mod tests {
         assert!(svg.contains("fill=\"#ff7a6b\" font-weight=\"bold\""), "a failure in bold");
         assert!(svg.contains("node-a"));
         assert_eq!(escape("a<b>&c"), "a&lt;b&gt;&amp;c");
+        let piece = |column, text: &str| (column, text.to_owned());
+        assert_eq!(pieces("  one two   日本 b "), [piece(2, "one two"), piece(12, "日本 b")]);
+        assert_eq!(
+            pieces("a sentence of more columns than one"),
+            [piece(0, "a sentence of more columns"), piece(27, "than one")]
+        );
     }
 }

@@ -36,3 +36,15 @@ pub enum ViewId {
     /// Pod groups: members, quorum, and the placements that were tried.
     Groups,
 }
+
+impl ViewId {
+    /// Whether it shows one cycle.
+    pub fn is_of_cycle(self) -> bool {
+        matches!(self, ViewId::Cycle | ViewId::Filter | ViewId::Scores | ViewId::Preemption)
+    }
+
+    /// Whether its rows are pods or cycles.
+    pub fn lists_cycles(self) -> bool {
+        matches!(self, ViewId::Timeline | ViewId::Queues | ViewId::Pods | ViewId::Waiting)
+    }
+}

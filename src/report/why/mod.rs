@@ -16,6 +16,7 @@ mod spread;
 
 pub use decisive::cause as decisive_cause;
 pub use outline::outline;
+pub use preemption::candidate_id;
 
 use serde_json::{Value, json};
 

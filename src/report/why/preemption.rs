@@ -125,6 +125,11 @@ fn victim(victim: &Victim) -> String {
     format!("{} (priority {}{budgets})", victim.pod, victim.priority)
 }
 
+/// The id of the line of a candidate node.
+pub fn candidate_id(node: Symbol) -> String {
+    format!("candidate {node}")
+}
+
 /// Like [`lines`], as an outline: every candidate with its victims and budgets, the deciding
 /// criterion, and every node that is not a candidate.
 pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
@@ -143,7 +148,7 @@ pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
         let text = format!("{}: {victims}, {violated} budgets violated{by}", candidate.node);
         let tone = if candidate.loses_by.is_none() { Tone::Good } else { Tone::Plain };
         let line = OutlineItem::new(1, text).tone(tone).folded(candidate.loses_by.is_some());
-        items.push(OutlineItem { id: format!("candidate {}", candidate.node), ..line });
+        items.push(OutlineItem { id: candidate_id(candidate.node), ..line });
         let victims = candidate.victims.iter();
         items.extend(victims.map(|of| OutlineItem::new(2, victim(of)).to(LinkTarget::Pod(of.pod))));
     }

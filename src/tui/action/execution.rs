@@ -108,7 +108,8 @@ fn go(app: &mut App, command: Command) -> Result<Effect, ActionError> {
 }
 
 fn repeat(app: &mut App) -> Result<Effect, ActionError> {
-    app.last_move().map(Effect::Session).ok_or_else(|| "nothing to repeat yet".into())
+    let last = app.last_move().ok_or("nothing to repeat yet")?;
+    go(app, last)
 }
 
 fn play(app: &mut App, model: &Model) -> Result<Effect, ActionError> {

@@ -47,9 +47,9 @@ const fn rows() -> [Action; COUNT] {
 /// The rows of the table.
 pub const ACTIONS: &[Action] = &rows();
 
-/// Shows a view. The view of reasons is about the pod that is selected.
+/// Shows a view. The view of reasons is about the pod that is selected, a view of a cycle about its last one.
 pub fn show(view: ViewId, app: &mut App, model: &Model) -> Effect {
     let pod = inspect::pod_of(app, model).filter(|_| view == ViewId::Why);
-    app.show(view);
-    pod.map_or(Effect::None, |pod| Effect::Session(Command::WhyView(pod)))
+    let shown = app.go_to(view, model);
+    pod.map_or(shown, |pod| Effect::Session(Command::WhyView(pod)))
 }

@@ -48,8 +48,9 @@ impl App {
         self.playing = !self.playing;
     }
 
-    /// Remembers the last move for `.`.
+    /// Remembers the last move for `.`. What was selected before it no longer says what to look at.
     pub fn remember(&mut self, command: &Command) {
+        self.selected_in.clear();
         self.last_move = Some(command.clone());
     }
 

@@ -22,7 +22,7 @@ mod tests;
 mod travel;
 mod window;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::color::ColorDepth;
 use super::command::Command;
@@ -96,8 +96,12 @@ pub struct App {
     shapes: BTreeMap<ViewId, ViewShape>,
     /// The position each view's selection has followed to, and what was inspected.
     followed: BTreeMap<ViewId, Followed>,
-    /// The view from which a cycle was inspected.
-    inspected_from: Option<ViewId>,
+    /// The view from which a view of one cycle was opened: Esc returns there.
+    opened_from: Option<ViewId>,
+    /// The views in which a person selected the row that is selected, since the debugger was moved.
+    selected_in: BTreeSet<ViewId>,
+    /// The row to select once the model has it, by its key.
+    row_to_select: Option<u64>,
     detail_scroll: usize,
     /// How far the details can be scrolled.
     detail_room: usize,
@@ -133,7 +137,9 @@ impl App {
             grids: BTreeMap::new(),
             shapes: BTreeMap::new(),
             followed: BTreeMap::new(),
-            inspected_from: None,
+            opened_from: None,
+            selected_in: BTreeSet::new(),
+            row_to_select: None,
             detail_scroll: 0,
             detail_room: 0,
             detail_focused: false,
@@ -213,6 +219,7 @@ impl App {
         if let Some(view) = done.look_at {
             self.follow(view);
         }
+        self.row_to_select = done.row.or(self.row_to_select);
         if done.closes_windows {
             self.windows.clear();
         }

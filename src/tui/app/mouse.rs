@@ -56,7 +56,7 @@ impl App {
         if y == 0 {
             let mode = self.mode(model).0;
             if let Some(tab) = view::tabs(self.view).hit(x, self.size.0, &mode) {
-                self.show(view::tab_views(self.view)[tab]);
+                return self.go_to(view::tab_views(self.view)[tab], model);
             }
             return Effect::None;
         }
@@ -74,6 +74,7 @@ impl App {
             Some(GridHit::Line(line, column)) => {
                 grid.column = column.unwrap_or(grid.column);
                 grid.select(&*source, line);
+                self.row_selected();
             }
             None => {}
         }

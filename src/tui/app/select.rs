@@ -16,8 +16,8 @@ impl App {
         self.stamp_messages(model);
         let view = self.view;
         let source = self.source(model);
-        // The timeline marks where the debugger stands: a cycle that was looked at stays selected.
-        let inspected = model.inspected.filter(|_| view != ViewId::Timeline);
+        // Lists mark where the debugger stands: what was selected to be looked at stays selected.
+        let inspected = model.inspected.filter(|_| !view.lists_cycles());
         let place = (model.position, inspected);
         // In a run pods come and go: only its end is followed.
         let of_pods = matches!(view, ViewId::Queues | ViewId::Pods);
@@ -36,6 +36,10 @@ impl App {
             grid.select_key(&*source, source.key(row));
             grid.column = column.unwrap_or(grid.column);
             self.detail_scroll = 0;
+            self.selected_in.remove(&view);
+        }
+        if let Some(key) = self.row_to_select.take() {
+            self.grid(view).select_key(&*source, key);
         }
         self.refresh_window();
     }
@@ -52,7 +56,19 @@ impl App {
         }
         let source = self.source(model);
         self.grid(self.view).move_by(&*source, lines);
+        self.row_selected();
+    }
+
+    /// A person selected a row of the view on screen.
+    pub(super) fn row_selected(&mut self) {
+        self.selected_in.insert(self.view);
         self.detail_scroll = 0;
+    }
+
+    /// Whether a person selected the row of the view on screen since the debugger was moved.
+    pub(super) fn has_selected_row(&self) -> bool {
+        let filtered = self.grids.get(&self.view).is_some_and(|grid| !grid.filter.is_empty());
+        filtered || self.selected_in.contains(&self.view)
     }
 
     /// The same; where there is nothing to move to, that is said.

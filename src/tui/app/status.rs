@@ -42,7 +42,7 @@ impl App {
         let screen = Rect::new(0, 0, self.size.0, self.size.1);
         match self.wide {
             true => u16::MAX,
-            false => layout::panes(screen, WidthTier::of(self.size.0), 0).0.width,
+            false => layout::panes(screen, WidthTier::of(self.size.0), (0, 0)).0.width,
         }
     }
 

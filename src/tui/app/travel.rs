@@ -3,10 +3,11 @@
 use super::{App, Effect, FIRST_VIEW};
 use crate::tui::action_error::ActionError;
 use crate::tui::command::Command;
-use crate::tui::model::Model;
+use crate::tui::model::{CyclePosition, Model};
 use crate::tui::prompt::Purpose;
 use crate::tui::view::{OnEnter, ViewId};
 use crate::tui::widget::status_line::Severity;
+use kubestep_debug::Position as Frame;
 
 /// Views remembered in the history.
 const HISTORY: usize = 100;
@@ -29,6 +30,23 @@ impl App {
         }
     }
 
+    /// Shows a view that was asked for by its name. Opened from a list of pods or cycles in which a row
+    /// was selected, a view of one cycle shows that of the row; the debugger stays where it is.
+    pub fn go_to(&mut self, view: ViewId, model: &Model) -> Effect {
+        let list = self.view;
+        let follows = view.is_of_cycle() && list.lists_cycles() && self.windows.is_empty();
+        let row = self.selected_row().filter(|_| follows && self.has_selected_row());
+        let column = self.grid(list).column;
+        let cycle = row.map(|row| self.source(model).moment(row, column));
+        self.show(view);
+        let Some(cycle) = cycle else { return Effect::None };
+        self.opened_from = Some(list);
+        if cycle.is_none() {
+            self.hint("the selected pod had no cycle yet: this is the debugger's position");
+        }
+        inspect(cycle, model)
+    }
+
     /// Shows where the debugger went, without a trace in the history: stepping is not browsing.
     pub(super) fn follow(&mut self, view: ViewId) {
         if view != self.view && self.windows.is_empty() {
@@ -39,6 +57,9 @@ impl App {
 
     fn enter(&mut self, view: ViewId) {
         self.view = view;
+        if view.lists_cycles() {
+            self.opened_from = None;
+        }
         self.detail_scroll = 0;
         self.detail_focused = false;
         if view == ViewId::Messages {
@@ -90,11 +111,11 @@ impl App {
             self.searching = false;
             self.notify(Severity::Info, "the search ends in a moment");
         } else if model.inspected.is_some() {
-            if let Some(from) = self.inspected_from.take().filter(|from| *from != self.view) {
+            if let Some(from) = self.opened_from.take().filter(|from| *from != self.view) {
                 self.show(from);
             }
             return Effect::Session(Command::Inspect(None));
-        } else if let Some(outer) = self.asked_from().or_else(|| enclosing(self.view, model)) {
+        } else if let Some(outer) = self.came_from().or_else(|| enclosing(self.view, model)) {
             self.show(outer);
         } else {
             self.hint("this is the outermost view; q leaves");
@@ -102,8 +123,12 @@ impl App {
         Effect::None
     }
 
-    /// The view from which the one with an answer was opened.
-    fn asked_from(&self) -> Option<ViewId> {
+    /// The list from which this view of a cycle was opened, or the view from which that with an
+    /// answer was.
+    fn came_from(&mut self) -> Option<ViewId> {
+        if self.view.is_of_cycle() {
+            return self.opened_from.take();
+        }
         let last = self.history.get(self.history_at.checked_sub(1)?).copied();
         last.filter(|last| self.view == ViewId::Why && *last != ViewId::Why)
     }
@@ -135,23 +160,32 @@ impl App {
                 Effect::None
             }
             OnEnter::Run(command) => {
-                if matches!(command, Command::WhyView(_)) {
+                if matches!(command, Command::WhyView(_) | Command::WhyCandidate(..)) {
                     self.show(ViewId::Why);
                 }
                 Effect::Session(command)
             }
             OnEnter::Inspect(position, next) => {
-                if model.inspected.is_none() {
-                    self.inspected_from = Some(self.view);
-                }
+                let from = self.view;
                 self.show(next);
-                // What the debugger stands in needs no inspection.
-                let own = model.stepped_frame() == Some(position.frame)
-                    && model.position == Some(position);
-                Effect::Session(Command::Inspect((!own).then_some(position)))
+                if model.inspected.is_none() || from.lists_cycles() {
+                    self.opened_from = Some(from);
+                }
+                inspect(Some(position), model)
             }
         })
     }
+}
+
+/// Inspects a position; the cycle in which the debugger stands needs no inspection.
+fn inspect(position: Option<CyclePosition>, model: &Model) -> Effect {
+    let is_own = |position: &CyclePosition| {
+        let of_cycle = position.frame == Frame::START;
+        let is_same =
+            |own: CyclePosition| own == *position || of_cycle && own.cycle == position.cycle;
+        model.position.is_some_and(is_same)
+    };
+    Effect::Session(Command::Inspect(position.filter(|position| !is_own(position))))
 }
 
 /// The view that encloses another. Before the first cycle that is the view on the first screen: the

@@ -19,7 +19,7 @@ use crate::tui::widget::status_line::Severity;
 use kubestep_debug::edit::offers::EditOffer;
 
 /// Widest a window gets; longer lines are hard to read.
-const WIDEST: u16 = 110;
+const WIDEST: u16 = 140;
 /// Where no more columns are left beside it, a window takes them: they show only pieces of words.
 const SLIVERS: u16 = 20;
 
@@ -100,7 +100,7 @@ impl Window {
             _ => WIDEST,
         };
         let rows = self.source(width.saturating_sub(4)).rows().min(usize::from(u16::MAX)) as u16;
-        (width, rows.saturating_add(3).clamp(5, size.1.saturating_sub(2).max(5)))
+        (width, rows.saturating_add(3).clamp(5, size.1.max(5)))
     }
 
     /// Its rows when it is `width` columns wide inside.

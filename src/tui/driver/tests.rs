@@ -226,7 +226,7 @@ fn the_views_of_the_cluster_show_it_as_it_was_at_the_position() {
 
 #[test]
 fn what_followed_a_cycle_is_stepped_through_in_the_events() {
-    let mut live = LiveInterface::demo("tainted").keys("n");
+    let mut live = LiveInterface::demo("tainted");
     for _ in 0..400 {
         if live.interface.app.view() == ViewId::Events {
             break;

@@ -7,10 +7,11 @@ mod view_tests;
 
 use super::{Driver, answer};
 use crate::report::outline::{LinkTarget, OutlineItem};
-use crate::report::why::{of_node, outline};
+use crate::report::why::{candidate_id, of_node, outline};
 use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::{FoldedOutline, OutlineKind};
 use crate::tui::view_id::ViewId;
+use crate::tui::widget::status_line::Severity;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::why::{ask, ask_of_cycle};
 use kubestep_framework::pod::NamespacedName;
@@ -49,6 +50,21 @@ impl Driver {
         self.model.why = Some(FoldedOutline::new(outline, before, Some(pod)));
         self.model.revision += 1;
         CommandResult { look_at: Some(ViewId::Why), ..CommandResult::default() }
+    }
+
+    /// The same, at the line of a candidate node for preemption.
+    pub(super) fn why_candidate(&mut self, pod: NamespacedName, node: Symbol) -> CommandResult {
+        let shown = self.why_view(pod);
+        let line = candidate_id(node);
+        let row = self.model.why.as_mut().and_then(|why| why.reveal(&line));
+        let message = match (&shown.message, row) {
+            (None, None) => Some((
+                Severity::Info,
+                format!("{node} is no candidate for {pod} at the debugger's position"),
+            )),
+            (message, _) => message.clone(),
+        };
+        CommandResult { row, message, ..shown }
     }
 
     /// Folds a line of an outline, or unfolds it.

@@ -43,7 +43,7 @@ impl GridSource for BreakpointsView<'_> {
             3 => GridColumn::text("act", 5),
             4 => GridColumn::number("hits", 7),
             5 => GridColumn::number("so far", 7).shown_from(WidthTier::Standard),
-            _ => GridColumn::prose("place, or watched value", 24),
+            _ => GridColumn::prose_in(self, column, "place, or watched value", 24),
         }
     }
 

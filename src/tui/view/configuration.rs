@@ -54,7 +54,8 @@ impl GridSource for ConfigurationView<'_> {
             0 => GridColumn::name("setting", 34, 44),
             1 => GridColumn::name("value", 19, 26),
             2 => GridColumn::text("default", 9),
-            _ => GridColumn::prose("what it does", 20).shown_from(WidthTier::Standard),
+            _ => GridColumn::prose_in(self, column, "what it does", 20)
+                .shown_from(WidthTier::Standard),
         }
     }
 

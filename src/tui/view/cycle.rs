@@ -76,6 +76,14 @@ impl<'a> CycleView<'a> {
         CycleView { model, rows, front }
     }
 
+    /// Whether a row comes after the step in which the debugger stands.
+    fn is_future(&self, row: usize) -> bool {
+        match self.front {
+            Some(front) => row > front,
+            None => self.model.is_under_way(),
+        }
+    }
+
     /// The plugin that decided why the pod has no node: at Filter that which fewest nodes pass.
     fn decisive(&self) -> Option<usize> {
         use VerdictSign::{Error, Unresolvable, Unschedulable, Wait};
@@ -237,7 +245,7 @@ pub(super) fn filter_summary(cycle: &CycleRecord, column: &FilterColumn) -> Stri
 }
 
 /// The verdicts on the nodes, by slot; `None` where the slot holds no node.
-fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
+pub(super) fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
     let by_slot: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
     let order = &cycle.nodes.order;
     let mut on_nodes = vec![None; order.iter().map(|node| node.index() + 1).max().unwrap_or(0)];
@@ -255,25 +263,10 @@ fn filter_row(
     column: &FilterColumn,
     on_nodes: &[Option<VerdictId>],
 ) -> (VerdictSign, Option<(usize, usize)>, String) {
-    let mut reasons: IndexMap<VerdictId, usize> = IndexMap::new();
-    let (mut rejected, mut skipped, mut asked) = (0, 0, 0);
-    // A plugin's column holds all nodes, also those that were not evaluated.
-    for ((own, on_node), nodes) in pairs_counted(column, on_nodes) {
-        if own == VerdictId::UNKNOWN {
-            return (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into());
-        }
-        if on_node.is_not_evaluated() {
-            continue;
-        }
-        let id = report::verdict::with_nominated(cycle, column.plugin, own, on_node);
-        asked += if id.is_not_evaluated() { 0 } else { nodes };
-        skipped += if id == VerdictId::SKIPPED { nodes } else { 0 };
-        if id.is_status() {
-            rejected += nodes;
-            *reasons.entry(id).or_default() += nodes;
-        }
-    }
+    let FilterCounts { reasons, rejected, skipped, asked, is_unknown } =
+        FilterCounts::of(cycle, column, on_nodes);
     match (asked, rejected) {
+        _ if is_unknown => (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into()),
         (0, _) => (VerdictSign::NotEvaluated, None, "no node was evaluated".into()),
         (_, 0) if skipped == asked => {
             (VerdictSign::Skip, None, "nothing to check for this pod".into())
@@ -283,6 +276,50 @@ fn filter_row(
             let gravest = worst(reasons.keys().map(|id| verdict::of_id(cycle, *id)));
             (gravest, Some((n - r, n)), reasons_counted(cycle, &reasons))
         }
+    }
+}
+
+/// What a filter plugin said over the evaluated nodes.
+#[derive(Default)]
+pub(super) struct FilterCounts {
+    /// How often each verdict that rejects was given.
+    reasons: IndexMap<VerdictId, usize>,
+    pub rejected: usize,
+    skipped: usize,
+    /// How many nodes it has a verdict on.
+    asked: usize,
+    /// Whether the plugin is opaque.
+    pub is_unknown: bool,
+}
+
+impl FilterCounts {
+    /// How many of the nodes pass.
+    pub fn passed(&self) -> usize {
+        self.asked - self.rejected
+    }
+
+    /// Those of a column. `on_nodes` has the verdicts on the nodes, by slot.
+    pub fn of(
+        cycle: &CycleRecord,
+        column: &FilterColumn,
+        on_nodes: &[Option<VerdictId>],
+    ) -> FilterCounts {
+        let mut counts = FilterCounts::default();
+        // A plugin's column holds all nodes, also those that were not evaluated.
+        for ((own, on_node), nodes) in pairs_counted(column, on_nodes) {
+            counts.is_unknown |= own == VerdictId::UNKNOWN;
+            if on_node.is_not_evaluated() {
+                continue;
+            }
+            let id = report::verdict::with_nominated(cycle, column.plugin, own, on_node);
+            counts.asked += if id.is_not_evaluated() { 0 } else { nodes };
+            counts.skipped += if id == VerdictId::SKIPPED { nodes } else { 0 };
+            if id.is_status() {
+                counts.rejected += nodes;
+                *counts.reasons.entry(id).or_default() += nodes;
+            }
+        }
+        counts
     }
 }
 
@@ -403,15 +440,12 @@ impl GridSource for CycleView<'_> {
                 let widest = self.rows.iter().filter_map(share).max().unwrap_or(0);
                 GridColumn::text("status", widest.max(8) as u16)
             }
-            _ => GridColumn::prose("message", 20),
+            _ => GridColumn::prose_in(self, column, "message", 20),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
-        let future = match self.front {
-            Some(front) => row > front,
-            None => self.model.is_under_way(),
-        };
+        let future = self.is_future(row);
         let Some(row) = self.rows.get(row) else { return };
         match (column, row.plugin) {
             (0, None) => match row.skipped {
@@ -472,6 +506,10 @@ impl View for CycleView<'_> {
             Some(cycle) => title(cycle),
             None => "Cycle".into(),
         }
+    }
+
+    fn dims_future(&self) -> bool {
+        (0..self.rows.len()).any(|row| self.is_future(row))
     }
 
     fn banner(&self, width: u16) -> Vec<StyledParts> {

@@ -68,7 +68,7 @@ impl GridSource for EventsView<'_> {
             0 => GridColumn::fitted("pod", 18, self.widest_pod()),
             1 => GridColumn::number("time", 8),
             2 => GridColumn::text("what", 5),
-            3 => GridColumn::prose("from → to, or answer", 26),
+            3 => GridColumn::prose_in(self, column, "from → to, or answer", 26),
             4 => GridColumn::fitted("cause", 18, CAUSE),
             _ => GridColumn::name("plugin", 12, 24).shown_from(WidthTier::Standard),
         }

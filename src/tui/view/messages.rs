@@ -54,7 +54,7 @@ impl GridSource for MessagesView {
             0 => GridColumn::text("severity", 9),
             1 => GridColumn::number("time", 9),
             2 => GridColumn::number("times", 5),
-            _ => GridColumn::prose("message", 30),
+            _ => GridColumn::prose_in(self, column, "message", 30),
         }
     }
 

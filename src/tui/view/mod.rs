@@ -58,6 +58,11 @@ pub trait View: GridSource {
         None
     }
 
+    /// Whether cells are dimmed because they come after the step in which the debugger stands.
+    fn dims_future(&self) -> bool {
+        false
+    }
+
     /// How much there is, where a row is not one thing.
     fn extent(&self) -> Option<String> {
         None

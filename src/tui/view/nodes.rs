@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::extended::ExtendedResource;
 use super::shared::NAMES;
 use super::{OnEnter, View, ViewShape, shared};
-use crate::tui::glyph::{FOLDS, SHADES, VerdictSign};
+use crate::tui::glyph::{CORDONED, FOLDS, SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
@@ -111,9 +111,7 @@ impl ResourceUses {
 fn state(node: &NodeInfo) -> (&'static str, Scope) {
     match &node.node {
         None => ("! no object", VerdictSign::Error.scope()),
-        Some(object) if object.spec.unschedulable => {
-            ("⊘ cordoned", VerdictSign::Unresolvable.scope())
-        }
+        Some(object) if object.spec.unschedulable => (CORDONED, VerdictSign::Unresolvable.scope()),
         Some(_) => ("open", Scope::Text),
     }
 }
@@ -335,7 +333,7 @@ impl GridSource for NodesView<'_> {
             _ => match self.trailing(column) {
                 TrailingColumn::Extended(resource) => resource.column(),
                 TrailingColumn::Nominated => GridColumn::number("nominated", 9),
-                TrailingColumn::Taints => GridColumn::prose("taints", 16),
+                TrailingColumn::Taints => GridColumn::prose_in(self, column, "taints", 16),
             },
         }
     }

@@ -73,8 +73,8 @@ impl GridSource for OutlineView<'_> {
         1
     }
 
-    fn column(&self, _column: usize) -> GridColumn {
-        GridColumn::prose("Enter folds, unfolds, or goes there", 40)
+    fn column(&self, column: usize) -> GridColumn {
+        GridColumn::prose_in(self, column, "Enter folds, unfolds, or goes there", 40)
     }
 
     fn cell(&self, row: usize, _column: usize, out: &mut CellWriter) {

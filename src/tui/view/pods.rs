@@ -34,6 +34,14 @@ fn sign(place: PodPlace) -> (&'static str, Scope) {
     }
 }
 
+fn priority(row: &PodRow) -> i32 {
+    row.pod.spec.priority.unwrap_or_default()
+}
+
+fn labels_text(row: &PodRow) -> String {
+    shared::labels_text(&row.pod.metadata.labels)
+}
+
 impl PodsView<'_> {
     fn pod(&self, row: usize) -> Option<&PodRow> {
         self.0.pods.get(row)
@@ -86,9 +94,13 @@ impl GridSource for PodsView<'_> {
                 let widest = pods.map(|row| self.place_width(row)).max().unwrap_or(0);
                 GridColumn::fitted("place", 16, SIGN + widest)
             }
-            2 => GridColumn::number("prio", 8),
-            3 => GridColumn::prose("requests", 20),
-            _ => GridColumn::prose("labels", 16).shown_from(WidthTier::Standard),
+            2 => {
+                let pods = self.0.pods.iter().take(shared::MEASURED);
+                let widest = pods.map(|row| priority(row).to_string().len()).max().unwrap_or(0);
+                GridColumn::number("prio", widest.max(4) as u16)
+            }
+            3 => GridColumn::prose_in(self, column, "requests", 20),
+            _ => GridColumn::prose_in(self, column, "labels", 16).shown_from(WidthTier::Standard),
         }
     }
 
@@ -102,10 +114,10 @@ impl GridSource for PodsView<'_> {
                 out.scope = scope;
                 write!(out, "{sign} {}", self.place_text(row))
             }
-            2 => write!(out, "{}", row.pod.spec.priority.unwrap_or_default()),
+            2 => write!(out, "{}", priority(row)),
             3 => out.write_str(&self.requests(&row.pod)),
             _ => {
-                out.set(&shared::labels_text(&row.pod.metadata.labels), Scope::TextDim);
+                out.set(&labels_text(row), Scope::TextDim);
                 Ok(())
             }
         };
@@ -181,7 +193,7 @@ impl View for PodsView<'_> {
             lines.extend(outcome_lines(cycle));
             lines.extend(super::live_decision_lines(self.0, cycle.cycle));
         }
-        lines.push(DetailLine::field("labels", shared::labels_text(&row.pod.metadata.labels)));
+        lines.push(DetailLine::field("labels", labels_text(row)));
         lines.push(DetailLine::heading("What the scheduler reads of its spec"));
         lines.extend(spec_lines(&row.pod));
         lines

@@ -287,7 +287,7 @@ impl GridSource for PreemptionView<'_> {
             1 => GridColumn::text("dry run", 9),
             2 => GridColumn::number("victims", 8),
             3 => GridColumn::number("budgets", 8),
-            _ => GridColumn::prose("victims, or why it is no candidate", 20),
+            _ => GridColumn::prose_in(self, column, "victims, or why it is no candidate", 20),
         }
     }
 
@@ -384,7 +384,8 @@ impl View for PreemptionView<'_> {
         match (self.group(row), self.node(row)) {
             (Some((group, None)), _) => OnEnter::Fold(group.key),
             (Some(_), Some(node)) => OnEnter::Run(Command::ExplainNode(cycle.cycle, node)),
-            _ => OnEnter::Run(Command::WhyView(cycle.pod)),
+            (None, Some(node)) => OnEnter::Run(Command::WhyCandidate(cycle.pod, node)),
+            _ => OnEnter::Describe,
         }
     }
 

@@ -38,6 +38,11 @@ impl QueuesView<'_> {
         self.0.queued.iter().take(MEASURED)
     }
 
+    /// Time since the pod is in its queue.
+    fn since(&self, pod: &QueuedPod) -> String {
+        span(self.0.now.0 - pod.since.0)
+    }
+
     /// Time until the pod leaves by itself.
     fn left(&self, pod: &QueuedPod) -> Option<String> {
         pod.until.map(|until| span((until.0 - self.0.now.0).max(0)))
@@ -101,14 +106,22 @@ impl GridSource for QueuesView<'_> {
                 GridColumn::number("prio", widest.max().unwrap_or(0).max(4) as u16)
             }
             3 => GridColumn::number("attempts", 8).shown_from(WidthTier::Standard),
-            4 => GridColumn::number("since", 7).shown_from(WidthTier::Standard),
-            5 => GridColumn::number("left", 7),
-            6 => {
-                let widest = self.measured().map(|pod| first_name(pod).len()).max();
-                GridColumn::fitted("plugin", 14, widest.unwrap_or(0))
+            4 => {
+                let since = self.measured().map(|pod| self.since(pod).len());
+                GridColumn::number("since", since.max().unwrap_or(0).max(6) as u16)
                     .shown_from(WidthTier::Standard)
             }
-            _ => GridColumn::prose("why", 20),
+            5 => {
+                let left = self.measured().filter_map(|pod| self.left(pod));
+                let widest = left.map(|left| left.len()).max().unwrap_or(0);
+                GridColumn::number("left", widest.max(6) as u16)
+            }
+            6 => {
+                let widest = self.measured().map(|pod| first_name(pod).len()).max();
+                // The cause names it, too, and needs the room more.
+                GridColumn::fitted("plugin", 14, widest.unwrap_or(0)).shown_from(WidthTier::Wide)
+            }
+            _ => GridColumn::prose_in(self, column, "why", 20),
         }
     }
 
@@ -124,7 +137,7 @@ impl GridSource for QueuesView<'_> {
             }
             2 => write!(out, "{}", pod.info.priority()),
             3 => write!(out, "{}", pod.attempts),
-            4 => write!(out, "{}", span(self.0.now.0 - pod.since.0)),
+            4 => out.write_str(&self.since(pod)),
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
             6 => out.write_str(&first_name(pod)),
             _ => {

@@ -451,6 +451,10 @@ impl View for ScoresView<'_> {
         }
     }
 
+    fn dims_future(&self) -> bool {
+        self.front.is_some()
+    }
+
     fn banner(&self, _width: u16) -> Vec<StyledParts> {
         if self.order.is_empty() { Vec::new() } else { vec![self.legend()] }
     }

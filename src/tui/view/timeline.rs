@@ -138,7 +138,7 @@ impl GridSource for TimelineView<'_> {
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),
             6 => GridColumn::number("passed", self.passed_width()).shown_from(WidthTier::Standard),
-            _ => GridColumn::prose("message", 12),
+            _ => GridColumn::prose_in(self, column, "message", 12),
         }
     }
 

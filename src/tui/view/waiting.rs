@@ -58,7 +58,7 @@ impl GridSource for WaitingView<'_> {
                 let widest = self.0.waiting.iter().map(|pod| holders(pod).len()).max();
                 GridColumn::fitted("held by", 16, widest.unwrap_or(0))
             }
-            _ => GridColumn::prose("reserved", 16),
+            _ => GridColumn::prose_in(self, column, "reserved", 16),
         }
     }
 

@@ -1,8 +1,8 @@
 //! How the debugger moves: forward and backward at every depth, and to named positions.
 //!
-//! A stop as a whole shows the state at its end. Stepping *into* it moves to its first frame, and
-//! stepping back into it to its last; stepping from stop to stop skips the frames, so that time
-//! moves in one direction.
+//! A stop as a whole shows the state at its end, so time moves in one direction: from there a step
+//! goes to the stop after it, *into* that to its first frame, and *over* that to its end, as in gdb
+//! after `next`. Stepping back into a stop moves to its last frame.
 
 use super::Session;
 use crate::frames::{Depth, Position};
@@ -160,10 +160,7 @@ impl Session {
     }
 
     fn forward(&mut self, deepest: Depth) -> StepOutcome {
-        if deepest == Depth::Node {
-            self.make_whole();
-        }
-        if let Some(next) = self.position.next(&self.tree(), deepest) {
+        if let Some(next) = self.next_within(deepest) {
             self.position = next;
             return StepOutcome::Moved;
         }
@@ -181,6 +178,17 @@ impl Session {
             self.enter();
         }
         ran
+    }
+
+    /// The next frame of this stop, unless the stop is over.
+    fn next_within(&mut self, deepest: Depth) -> Option<Position> {
+        if self.position == Position::START {
+            return None;
+        }
+        if deepest == Depth::Node {
+            self.make_whole();
+        }
+        self.position.next(&self.tree(), deepest)
     }
 
     fn backward(&mut self, deepest: Depth) -> StepOutcome {

@@ -1,10 +1,13 @@
 //! The header of the matrix: names of plugins in the room there is, and what is said of all nodes.
 
+use std::collections::HashSet;
+
+use crate::report;
 use crate::tui::glyph::VerdictSign;
-use crate::tui::text::{head, words};
+use crate::tui::text::{head, width, words};
+use crate::tui::view::cycle::{FilterCounts, verdicts_on_nodes};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::record::column::Column as Verdicts;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
 
@@ -28,26 +31,39 @@ pub struct ColumnNote {
     unknown: bool,
 }
 
-/// The names over the columns with their widths: in one line where there is room, else a word under
-/// the other, at last all equally narrow and words cut.
-pub fn headers(names: Vec<Symbol>, room: u16) -> Vec<(String, u16)> {
+/// The names over the columns with their widths: in one line where there is room for them and for the
+/// reason, else a word under the other, at last all equally narrow and words cut.
+pub fn headers(names: Vec<Symbol>, room: u16, reason: u16) -> Vec<(String, u16)> {
     let whole = names.iter().map(|name| (name.to_string(), name.len() as u16));
     let stacked = names.iter().map(|name| {
         let words = words_of(name);
         let widest = words.iter().map(String::len).max().unwrap_or(0) as u16;
         (words.join("\n"), widest)
     });
-    let candidates: [Vec<(String, u16)>; 2] = [whole.collect(), stacked.collect()];
-    for headers in candidates {
+    let whole: Vec<(String, u16)> = whole.collect();
+    let stacked: Vec<(String, u16)> = stacked.collect();
+    for (headers, beside) in [(whole, reason), (stacked, 0)] {
         let widen = |(name, width): (String, u16)| (name, width.max(WORDS));
         let headers: Vec<_> = headers.into_iter().map(widen).collect();
-        if headers.iter().map(|(_, width)| u32::from(width + 1)).sum::<u32>() <= u32::from(room) {
+        let needed: u32 = headers.iter().map(|(_, width)| u32::from(width + 1)).sum();
+        if needed + u32::from(beside) <= u32::from(room) {
             return headers;
         }
     }
     let number = names.len().clamp(1, 1_000) as u16;
     let width = (room / number).saturating_sub(1).clamp(SIGNS, WORDS);
     names.iter().map(|name| (short_name(name, width), width)).collect()
+}
+
+/// Columns of the widest reason of a cycle; longer ones may be cut.
+pub fn reason_width(cycle: &CycleRecord) -> u16 {
+    let verdicts: HashSet<VerdictId> = cycle.filter.verdicts.iter().collect();
+    let verdicts = verdicts.into_iter().filter(|id| *id != VerdictId::PASS);
+    let reasons = verdicts.map(|id| report::verdict::explain(cycle, id));
+    let by_extenders = cycle.filter.extender.iter();
+    let by_extenders = by_extenders.map(|(_, status)| report::verdict::reasons(status));
+    let widest = reasons.chain(by_extenders).map(|reason| width(&reason)).max();
+    u16::try_from(widest.unwrap_or(0)).unwrap_or(u16::MAX)
 }
 
 /// A plugin's name over a narrow column: the beginnings of its words, one a line.
@@ -64,43 +80,32 @@ fn words_of(plugin: &str) -> Vec<String> {
     words
 }
 
-/// Of the verdict, then of each plugin and extender, how many nodes are rejected; one pass over the
-/// compact columns.
+/// Of the verdict, then of each plugin and extender, how many of the evaluated nodes are rejected; one
+/// pass over the compact columns.
 pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     let filter = &cycle.filter;
-    let count = |column: &Verdicts<VerdictId>| column.iter().filter(|id| id.is_status()).count();
-    let rejected = count(&filter.verdicts) + filter.extender.len();
+    let on_nodes = verdicts_on_nodes(cycle);
+    let sampled = cycle.evaluated_nodes < cycle.nodes.order.len();
+    let rejected = filter.verdicts.iter().filter(|id| id.is_status()).count();
+    let rejected = rejected + filter.extender.len();
     let passed = filter.verdicts.iter().filter(|id| *id == VerdictId::PASS).count();
     let passed = (passed > 0 && rejected + passed < cycle.nodes.order.len()).then_some(passed);
     let verdicts = ColumnNote { rejected, passed, ..ColumnNote::default() };
-    let nominated = by_nominated(cycle);
-    let plugins = filter.plugins.iter().zip(nominated).map(|(plugin, nominated)| {
+    let plugins = filter.plugins.iter().map(|plugin| {
+        let counts = FilterCounts::of(cycle, plugin, &on_nodes);
         let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
-        let rejected = count(&plugin.verdicts) + nominated;
-        let unknown = plugin.verdicts.iter().any(|id| id == VerdictId::UNKNOWN);
-        ColumnNote { rejected, passed: None, skipped: rejected == 0 && skipped(), unknown }
+        ColumnNote {
+            rejected: counts.rejected,
+            passed: sampled.then(|| counts.passed()),
+            skipped: counts.rejected == 0 && skipped(),
+            unknown: counts.is_unknown,
+        }
     });
     let extenders = filter.extenders.iter().map(|name| {
         let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
         ColumnNote { rejected: filter.extender.iter().filter(own).count(), ..ColumnNote::default() }
     });
     std::iter::once(verdicts).chain(plugins).chain(extenders).collect()
-}
-
-/// Of each plugin, how many nodes it rejects only with the nominated pods.
-fn by_nominated(cycle: &CycleRecord) -> Vec<usize> {
-    let filter = &cycle.filter;
-    let mut rejected = vec![0; filter.plugins.len()];
-    for (node, id) in cycle.nodes.order.iter().filter_map(|n| Some((*n, filter.verdicts.get(*n)?)))
-    {
-        let Some(status) = cycle.verdicts.get(id) else { continue };
-        let by = filter.plugins.iter().position(|plugin| plugin.plugin == status.plugin());
-        let Some((by, column)) = by.and_then(|by| Some((by, filter.plugins.get(by)?))) else {
-            continue;
-        };
-        rejected[by] += usize::from(column.verdicts.get(node) == Some(VerdictId::PASS));
-    }
-    rejected
 }
 
 impl ColumnNote {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use self::details::{
     all_failures, answered, final_verdict, legend, plugin_verdict, rejected_by_extender,
 };
-use self::header::{ColumnNote, WORDS, headers, notes};
+use self::header::{ColumnNote, WORDS, headers, notes, reason_width};
 use super::cycle::filter_summary;
 use super::shared::NAMES;
 use super::{OnEnter, View, ViewShape, shared, verdict};
@@ -40,6 +40,10 @@ use kubestep_framework::record::{CycleRecord, FilterColumn, VerdictId};
 
 /// Columns before the plugins: node, the scheduler's own verdict.
 const FIXED: usize = 2;
+/// Up to so many columns, reasons are in the details alone.
+const NARROW: u16 = 90;
+/// Columns that the reason gets before the names of plugins do.
+const REASON: u16 = 36;
 /// Width of the verdict.
 const VERDICT: u16 = 9;
 /// More rows than this are grouped by what was said of them.
@@ -59,6 +63,8 @@ pub struct FilterView<'a> {
     shown: Vec<usize>,
     /// Of each of them, its name as the header has it, and its width.
     headers: Vec<(String, u16)>,
+    /// Columns of the widest reason.
+    reason: u16,
     /// Nodes of which the same was said, and the rows, where they are grouped.
     groups: Vec<VerdictGroup>,
     rows: Vec<FilterRow>,
@@ -136,7 +142,10 @@ impl<'a> FilterView<'a> {
         let names = shown.iter().filter_map(|at| Some(name_at(cycle?, *at)));
         let name_width = model.node_names.widest().min(NAMES);
         // Beside marks, names and the verdict, each column with a blank before it.
-        let headers = headers(names.collect(), room.saturating_sub(3 + name_width + VERDICT));
+        let reason = cycle.map_or(0, |c| reason_width(c));
+        let beside = if room > NARROW { reason.min(REASON) } else { 0 };
+        let room = room.saturating_sub(3 + name_width + VERDICT);
+        let headers = headers(names.collect(), room, beside);
         let groups = cycle.filter(|c| !shape.flat && c.nodes.order.len() > GROUPED_ABOVE);
         let groups = groups.map(|c| groups_of(c, &shown)).unwrap_or_default();
         let mut rows = Vec::new();
@@ -150,7 +159,7 @@ impl<'a> FilterView<'a> {
                 rows.extend(group.nodes.iter().map(|node| FilterRow::Member(*node)));
             }
         }
-        FilterView { model, cycle, shape, notes, front, shown, headers, groups, rows }
+        FilterView { model, cycle, shape, notes, front, shown, headers, reason, groups, rows }
     }
 
     /// The node of a row; of a group, one that stands for all.
@@ -329,7 +338,8 @@ impl GridSource for FilterView<'_> {
                 GridColumn { cut: Truncation::Middle, ..GridColumn::text(name, *width) }
                     .with_note(note)
             }
-            _ => GridColumn::prose("reason", 16).shown_from(WidthTier::Standard),
+            _ => GridColumn::prose_of("reason", 16, 1, |_| usize::from(self.reason))
+                .shown_from(WidthTier::Standard),
         }
     }
 
@@ -436,6 +446,10 @@ impl View for FilterView<'_> {
         (folded > 0).then(|| format!("{folded} skipped (O)"))
     }
 
+    fn dims_future(&self) -> bool {
+        self.front.is_some()
+    }
+
     fn empty(&self) -> String {
         match self.cycle {
             Some(cycle) if cycle.nodes.order.is_empty() => "The cluster has no node.".into(),
@@ -463,7 +477,9 @@ impl View for FilterView<'_> {
             };
             let explained = report::verdict::explain(cycle, id);
             lines.push(DetailLine::text(format!("{explained}{nominated}")));
-            lines.push(DetailLine::field("all nodes", filter_summary(cycle, plugin)));
+            let whole = cycle.evaluated_nodes >= cycle.nodes.order.len();
+            let label = if whole { "all nodes" } else { "evaluated" };
+            lines.push(DetailLine::field(label, filter_summary(cycle, plugin)));
         }
         if let Some((_, at)) = self.extender(column) {
             let (verdict, extender) = (self.verdict(row, column), cycle.filter.extenders[at]);

@@ -7,6 +7,8 @@ use crate::tui::text::{Align, width};
 
 /// Width of the mark beside the title of the column that is sorted.
 const MARK_WIDTH: u16 = 1;
+/// Columns before the first one: the debugger's position or a breakpoint, and a person's mark.
+pub const MARK: u16 = 2;
 /// Blank columns between two grid columns.
 pub const GAP: u16 = 1;
 /// Text narrower than this says nothing, so such a column is left out instead.
@@ -53,9 +55,16 @@ impl ShownColumns {
             column.width = match column.width {
                 Width::Fixed(width) => Width::Fixed(width.max(title)),
                 Width::Between(width, most) => Width::Between(width.max(title), most.max(title)),
+                Width::Prose(width, most) => Width::Prose(width.max(title), most.max(title)),
             };
         }
         ShownColumns { wide: source.columns() - columns.len(), columns }
+    }
+
+    /// The width in which nothing is cut.
+    pub fn natural_width(&self) -> u16 {
+        let widths = self.columns.iter().map(|(_, column)| column.width.most().saturating_add(GAP));
+        widths.fold(MARK, u16::saturating_add)
     }
 }
 
@@ -88,15 +97,15 @@ pub fn place(shown: &ShownColumns, first: usize, width: u16) -> ColumnLayout {
 
 fn least_width(column: &GridColumn) -> u16 {
     match column.width {
-        Width::Fixed(width) | Width::Between(width, _) => width,
+        Width::Fixed(width) | Width::Between(width, _) | Width::Prose(width, _) => width,
     }
 }
 
-/// Gives spare room to the columns that can use it: first to those with an end, so that a name is
-/// whole before a sentence is, and in equal parts, so that one long name takes no other's room.
+/// Gives spare room to the columns that can use it: prose last, so that a name is whole before a
+/// sentence is, and in equal parts, so that one long name takes no other's room.
 fn grow(columns: &mut [PlacedColumn], spare: u16) {
-    let spare = share(columns, spare, |most| most < u16::MAX);
-    share(columns, spare, |most| most == u16::MAX);
+    let spare = share(columns, spare, false);
+    share(columns, spare, true);
     let mut x = 0;
     for placed in columns {
         placed.x = x;
@@ -104,10 +113,11 @@ fn grow(columns: &mut [PlacedColumn], spare: u16) {
     }
 }
 
-/// Shares room between the columns whose most width is wanted; gives what is left.
-fn share(columns: &mut [PlacedColumn], mut spare: u16, wanted: impl Fn(u16) -> bool) -> u16 {
+/// Shares room between the columns of prose, or between the others; gives what is left.
+fn share(columns: &mut [PlacedColumn], mut spare: u16, prose: bool) -> u16 {
     let lacks = |placed: &PlacedColumn| match placed.column.width {
-        Width::Between(_, most) if wanted(most) => most.saturating_sub(placed.width),
+        Width::Between(_, most) if !prose => most.saturating_sub(placed.width),
+        Width::Prose(_, most) if prose => most.saturating_sub(placed.width),
         _ => 0,
     };
     loop {

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use super::columns::{self, ColumnLayout, PlacedColumn, ShownColumns};
+use super::columns::{self, ColumnLayout, MARK, PlacedColumn, ShownColumns};
 use super::state::Geometry;
 use super::{CellWriter, GridSource, GridState};
 use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
@@ -12,9 +12,6 @@ use crate::tui::sanitize;
 use crate::tui::text::{Align, Truncation, fit, width};
 use crate::tui::theme::Scope;
 use crate::tui::widget::Paint;
-
-/// Columns before the first one: the debugger's position or a breakpoint, and a person's mark.
-const MARK: u16 = 2;
 
 /// Draws `source` into `area`; `focused` says whether it has the keys. Gives back where the selected cell
 /// is, for the terminal's own cursor.
@@ -26,15 +23,27 @@ pub fn draw(
     paint: &Paint,
     focused: bool,
 ) -> Option<Position> {
+    let shown = ShownColumns::of(source, paint.tier, state.sorted_column());
+    draw_columns(buffer, area, (source, &shown), state, paint, focused)
+}
+
+/// The same with columns that are known.
+pub fn draw_columns(
+    buffer: &mut Buffer,
+    area: Rect,
+    (source, shown): (&dyn GridSource, &ShownColumns),
+    state: &mut GridState,
+    paint: &Paint,
+    focused: bool,
+) -> Option<Position> {
     // Of little room, rows get at least half.
     let headers = source.header_lines().min(area.height / 2).max(source.header_lines().min(1));
     if area.height <= headers || area.width <= MARK {
         return None;
     }
     let room = area.width - MARK;
-    let shown = ShownColumns::of(source, paint.tier, state.sort.map(|sort| sort.column));
-    state.first_column = columns::scroll_to(&shown, state.first_column, state.column, room);
-    let placement = columns::place(&shown, state.first_column, room);
+    state.first_column = columns::scroll_to(shown, state.first_column, state.column, room);
+    let placement = columns::place(shown, state.first_column, room);
     if headers > 0 {
         draw_header(buffer, Rect { height: headers, ..area }, state, paint, &placement);
     }

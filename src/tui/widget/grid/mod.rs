@@ -13,7 +13,8 @@ mod tests;
 use kubestep_api::Labels;
 use std::fmt;
 
-pub use draw::draw;
+pub use columns::ShownColumns;
+pub use draw::{draw, draw_columns};
 pub use state::{GridHit, GridState, Hidden};
 
 use crate::tui::glyph::VerdictSign;
@@ -173,13 +174,18 @@ pub enum Width {
     Fixed(u16),
     /// At least this, growing to the second number when there is room.
     Between(u16, u16),
+    /// The same, once all others have what they need: a name is whole before a sentence is.
+    Prose(u16, u16),
 }
+
+/// Rows that a column of prose is measured by; of more, it takes what room is left.
+const MEASURED: usize = 200;
 
 impl Width {
     /// The widest it can be.
     pub fn most(self) -> u16 {
         match self {
-            Width::Fixed(width) | Width::Between(_, width) => width,
+            Width::Fixed(width) | Width::Between(_, width) | Width::Prose(_, width) => width,
         }
     }
 }
@@ -216,9 +222,34 @@ impl GridColumn {
     pub fn prose(title: &str, least: u16) -> GridColumn {
         GridColumn {
             title: title.to_owned(),
-            width: Width::Between(least, u16::MAX),
+            width: Width::Prose(least, u16::MAX),
             ..GridColumn::default()
         }
+    }
+
+    /// A column of prose no wider than its widest text in so many rows.
+    pub fn prose_of(
+        title: &str,
+        least: u16,
+        rows: usize,
+        width_of: impl Fn(usize) -> usize,
+    ) -> GridColumn {
+        if rows > MEASURED {
+            return GridColumn::prose(title, least);
+        }
+        let widest = (0..rows).map(width_of).max().unwrap_or(0).max(title.len());
+        let most = u16::try_from(widest).unwrap_or(u16::MAX);
+        GridColumn { width: Width::Prose(least.min(most), most), ..GridColumn::prose(title, least) }
+    }
+
+    /// The same of what the rows of a source show in that column.
+    pub fn prose_in(source: &dyn GridSource, column: usize, title: &str, least: u16) -> GridColumn {
+        let width_of = |row| {
+            let mut out = CellWriter::default();
+            source.cell(row, column, &mut out);
+            crate::tui::text::width(&out.text)
+        };
+        GridColumn::prose_of(title, least, source.rows(), width_of)
     }
 
     /// A column of numbers.

@@ -357,6 +357,11 @@ impl GridState {
         self.selected
     }
 
+    /// The column that rows are sorted by.
+    pub fn sorted_column(&self) -> Option<usize> {
+        self.sort.map(|sort| sort.column)
+    }
+
     /// The selected row of the source.
     pub fn selected_row(&self) -> Option<usize> {
         self.row_at(self.selected)
