@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::intern::Symbol;
 use crate::{
     Affinity, LabelSelector, LabelSelectorOperator, Labels, Object, Pod, PodAffinityTerm,
-    PreemptionPolicy, PriorityClass,
+    PreemptionPolicy, PriorityClass, Uid,
 };
 
 /// The built-in class for cluster-critical pods.
@@ -188,8 +188,8 @@ pub fn identify(object: &mut Object) {
     }
 }
 
-/// A text with the format of a uid, from two different 64-bit hashes of `text` (FNV-1a).
-pub fn derived_uid(text: &str) -> Symbol {
+/// A uid with the format of a UUID, from two different 64-bit hashes of `text` (FNV-1a).
+pub fn derived_uid(text: &str) -> Uid {
     let hash = |basis: u64| {
         text.bytes()
             .fold(basis, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
@@ -310,7 +310,7 @@ spec:
         identify(&mut pod);
         let first = pod.metadata().clone();
         assert_eq!(first.namespace, "default");
-        assert_eq!(first.uid.len(), 36);
+        assert_eq!(first.uid.to_string().len(), 36);
         identify(&mut pod);
         assert_eq!(*pod.metadata(), first);
         let mut other = Object::from(from_yaml::<Pod>("metadata: {name: b, namespace: default}"));
@@ -320,7 +320,7 @@ spec:
         let mut node = Object::from(node);
         identify(&mut node);
         assert_eq!(
-            (node.metadata().namespace.as_str(), node.metadata().uid.as_str()),
+            (node.metadata().namespace.as_str(), node.metadata().uid.to_string().as_str()),
             ("", "mine")
         );
     }

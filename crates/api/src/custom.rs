@@ -15,6 +15,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::Uid;
 use crate::intern::Symbol;
 use crate::meta::ObjectMeta;
 
@@ -204,7 +205,7 @@ impl CustomObject {
         let mut fields = (*self.fields).clone();
         empty(&mut fields);
         let value = (self.kind.0.decode)(&fields).ok()?;
-        let metadata = ObjectMeta { name, uid: Symbol::EMPTY, ..self.metadata.clone() };
+        let metadata = ObjectMeta { name, uid: Uid::EMPTY, ..self.metadata.clone() };
         Some(CustomObject { kind: self.kind, metadata, fields: Arc::new(fields), value })
     }
 

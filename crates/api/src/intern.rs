@@ -84,6 +84,11 @@ impl Symbol {
         self.0
     }
 
+    /// The symbol with a number that [`Symbol::number`] gave.
+    pub(crate) fn numbered(number: u32) -> Symbol {
+        Symbol(number)
+    }
+
     /// The text; comparing symbols needs none.
     pub fn as_str(self) -> &'static str {
         if self.0 == 0 {

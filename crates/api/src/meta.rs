@@ -10,7 +10,7 @@ use crate::intern::Symbol;
 use crate::macros::{api_structs, is_default, open_enum, or_default};
 use crate::map::Key;
 use crate::shared::pooled;
-use crate::{Annotations, Labels, ResourceVersion, SharedList, SharedText, Time};
+use crate::{Annotations, Labels, ResourceVersion, SharedList, SharedText, Time, Uid};
 
 /// kubectl's copy of the whole object, which would double its memory.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -28,7 +28,7 @@ pub struct ObjectMeta {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: Symbol,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub uid: Symbol,
+    pub uid: Uid,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub resource_version: ResourceVersion,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
@@ -78,7 +78,7 @@ api_structs! {
         pub api_version: Symbol,
         pub kind: Symbol,
         pub name: Symbol,
-        pub uid: Symbol,
+        pub uid: Uid,
         pub controller: Option<bool>,
         pub block_owner_deletion: Option<bool>,
     }
@@ -131,7 +131,7 @@ api_structs! {
         pub kind: Symbol,
         pub namespace: Symbol,
         pub name: Symbol,
-        pub uid: Symbol,
+        pub uid: Uid,
         pub resource_version: ResourceVersion,
         pub field_path: Symbol,
     }

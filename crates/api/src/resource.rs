@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, open_enum};
-use crate::{Condition, NodeSelector, ObjectMeta, Quantity, Time};
+use crate::{Condition, NodeSelector, ObjectMeta, Quantity, Time, Uid};
 
 api_structs! {
     /// A slice of a driver's devices.
@@ -224,7 +224,7 @@ api_structs! {
         pub api_group: Symbol,
         pub resource: Symbol,
         pub name: Symbol,
-        pub uid: Symbol,
+        pub uid: Uid,
     }
 
     /// The allocated devices and the nodes that can use them (absent: all nodes).

@@ -5,6 +5,7 @@ use std::task::Poll;
 
 use crate::remote::{PodRef, Request, RequestResult, WriteOutcome};
 use crate::{ApiServer, World};
+use kubestep_api::Uid;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::extender::binding_in;
 use kubestep_framework::host::{Host, HostError};
@@ -65,7 +66,7 @@ impl ApiServer {
             }
             Request::Update { after, .. } => self.update_locally(after).map(WriteOutcome::Object),
             Request::Create(object) => {
-                at_once(Host::create(self, Symbol::EMPTY, object)).map(WriteOutcome::Object)
+                at_once(Host::create(self, Uid::EMPTY, object)).map(WriteOutcome::Object)
             }
             Request::ReleaseClaim { key, user, .. } => self.release_locally(key, user).map(done),
             Request::DeleteClaim { claim, finalizer } => {

@@ -11,7 +11,7 @@ use crate::volume_controller;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, ConditionStatus, Kind, NodeAllocatableResourceClaimStatus, Object,
-    PodExtendedResourceClaimStatus, PodPhase, ResourceClaim, Time,
+    PodExtendedResourceClaimStatus, PodPhase, ResourceClaim, Time, Uid,
 };
 use kubestep_framework::extender;
 use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, HostError, PodStatusPatch};
@@ -86,11 +86,7 @@ impl ApiServer {
 }
 
 impl ApiServer {
-    pub(super) fn release_locally(
-        &mut self,
-        key: NamespacedName,
-        user: Symbol,
-    ) -> Result<(), String> {
+    pub(super) fn release_locally(&mut self, key: NamespacedName, user: Uid) -> Result<(), String> {
         let mut claim = self.claim_locally(key)?;
         let users = claim.status.reserved_for.len();
         claim.status.reserved_for.retain(|other| other.uid != user);
@@ -144,12 +140,7 @@ impl SchedulerHost for ApiServer {
 }
 
 impl Host for ApiServer {
-    fn bind(
-        &mut self,
-        key: NamespacedName,
-        uid: Symbol,
-        node: Symbol,
-    ) -> Poll<Result<(), HostError>> {
+    fn bind(&mut self, key: NamespacedName, uid: Uid, node: Symbol) -> Poll<Result<(), HostError>> {
         self.faults.bind(key)?;
         let pod = PodRef { key, uid };
         match self.request(RequestKey::Bind(uid), Request::Bind { pod, node }) {
@@ -182,7 +173,7 @@ impl Host for ApiServer {
     fn evict(
         &mut self,
         key: NamespacedName,
-        uid: Symbol,
+        uid: Uid,
         condition: Option<Condition>,
     ) -> Poll<Result<bool, HostError>> {
         let pod = PodRef { key, uid };
@@ -204,7 +195,7 @@ impl Host for ApiServer {
         }
     }
 
-    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
+    fn update(&mut self, pod: Uid, object: Object) -> Poll<Result<Object, HostError>> {
         if self.remote.is_some() {
             let request = self.update_of(&object)?;
             let answer = self.request(RequestKey::Update(pod, object.key()), request);
@@ -227,7 +218,7 @@ impl Host for ApiServer {
         Ok(())
     }
 
-    fn create(&mut self, pod: Symbol, mut object: Object) -> Poll<Result<Object, HostError>> {
+    fn create(&mut self, pod: Uid, mut object: Object) -> Poll<Result<Object, HostError>> {
         if self.remote.is_some() {
             let key = RequestKey::Create(pod, object.kind());
             let answer = self.request(key, Request::Create(object.clone()));
@@ -243,7 +234,7 @@ impl Host for ApiServer {
         Poll::Ready(Ok(Host::get(self, kind, key).ok_or_else(|| not_found(key))?))
     }
 
-    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), HostError> {
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Uid) -> Result<(), HostError> {
         let metadata = &claim.metadata;
         let (key, uid) = (NamespacedName::new(metadata.namespace, metadata.name), metadata.uid);
         if self.sent(|| Request::ReleaseClaim { key, uid, user }) {

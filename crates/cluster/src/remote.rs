@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object};
+use kubestep_api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object, Uid};
 use kubestep_api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion};
 use kubestep_framework::host::{ApiEvent, ExtenderCall, PodStatusPatch};
 use kubestep_framework::pod::NamespacedName;
@@ -23,7 +23,7 @@ pub struct PodRef {
     /// Its namespace and name.
     pub key: NamespacedName,
     /// `metadata.uid` of the pod.
-    pub uid: Symbol,
+    pub uid: Uid,
 }
 
 /// A write to the API server.
@@ -85,9 +85,9 @@ pub enum Request {
         /// Namespace and name of the claim.
         key: NamespacedName,
         /// UID of the claim.
-        uid: Symbol,
+        uid: Uid,
         /// UID of the pod in `reservedFor`.
-        user: Symbol,
+        user: Uid,
     },
     /// Removes a finalizer from a claim, and deletes it.
     DeleteClaim {
@@ -101,7 +101,7 @@ pub enum Request {
         /// Namespace and name of the group.
         key: NamespacedName,
         /// UID of the group.
-        uid: Symbol,
+        uid: Uid,
         /// The condition to set.
         condition: Condition,
     },
@@ -214,15 +214,15 @@ pub type RequestResult = Result<WriteOutcome, String>;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum RequestKey {
     /// Is a pod bound? By UID.
-    Bind(Symbol),
+    Bind(Uid),
     /// Is a pod evicted? By UID.
-    Evict(Symbol),
+    Evict(Uid),
     /// Is an object updated for the pod with this UID?
-    Update(Symbol, ObjectKey),
+    Update(Uid, ObjectKey),
     /// Is an object of this kind created for the pod with this UID?
-    Create(Symbol, Kind),
+    Create(Uid, Kind),
     /// Does a pod's status name its claim? By UID.
-    Claim(Symbol),
+    Claim(Uid),
 }
 
 #[derive(Clone, Debug)]

@@ -135,7 +135,7 @@ fn new_volume(
         read_only: false,
     });
     volume.metadata.name = name;
-    volume.metadata.uid = name;
+    volume.metadata.uid = name.as_str().into();
     volume.metadata.annotations.insert(PROVISIONED_BY.into(), provisioner.into());
     volume.status.phase = PersistentVolumePhase::Bound;
     volume

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{ControllerReports, Duration, Kind, Object, Provisioning, Time, defaults};
+use kubestep_api::{ControllerReports, Duration, Kind, Object, Provisioning, Time, Uid, defaults};
 use kubestep_config::{ConfigError, FeatureGates, ResolvedConfig};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -236,14 +236,14 @@ impl World {
     }
 
     /// Allows a waiting pod for one plugin; `None`: for all.
-    pub fn allow(&mut self, uid: Symbol, plugin: Option<Symbol>) -> bool {
+    pub fn allow(&mut self, uid: Uid, plugin: Option<Symbol>) -> bool {
         let done = self.scheduler.allow_waiting(uid, plugin, self.now, &mut self.api);
         self.settle();
         done
     }
 
     /// Rejects a waiting pod in the name of `plugin`.
-    pub fn reject(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+    pub fn reject(&mut self, uid: Uid, plugin: Symbol, message: &str) -> bool {
         let done = self.scheduler.reject_waiting(uid, plugin, message, self.now, &mut self.api);
         self.settle();
         done

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::edit::{Applied, Edit, EditError};
 use crate::trace::Entry;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Time, Uid};
 use kubestep_cluster::moments::{Mark, MomentTarget};
 use kubestep_cluster::{ExtenderFn, World};
 use kubestep_framework::host::ApiEvent;
@@ -32,14 +32,14 @@ pub enum Input {
     /// A waiting pod is allowed.
     Allow {
         /// UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// The plugin whose wait ends; `None`: all.
         plugin: Option<Symbol>,
     },
     /// A waiting pod is rejected.
     Reject {
         /// UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// The plugin in whose name it is rejected.
         plugin: Symbol,
         /// The reason in the status of the rejection.

@@ -22,8 +22,8 @@ use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
 use crate::times::Times;
 use crate::trace::{Entry, History, thin};
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Time, Uid};
 use kubestep_cluster::{DeliveryObserver, ExtenderFn, World, Write};
 use kubestep_framework::record::CycleRecord;
 use kubestep_framework::stopwatch::Clock;
@@ -230,12 +230,12 @@ impl Session {
     }
 
     /// Allows a waiting pod for one plugin, or for all with `None`. `false` if it does not wait.
-    pub fn allow(&mut self, uid: Symbol, plugin: Option<Symbol>) -> bool {
+    pub fn allow(&mut self, uid: Uid, plugin: Option<Symbol>) -> bool {
         self.apply(Input::Allow { uid, plugin }) == Ok(true)
     }
 
     /// Rejects a waiting pod in the name of `plugin`. `false` if it does not wait.
-    pub fn reject(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+    pub fn reject(&mut self, uid: Uid, plugin: Symbol, message: &str) -> bool {
         self.apply(Input::Reject { uid, plugin, message: message.into() }) == Ok(true)
     }
 

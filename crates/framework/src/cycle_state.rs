@@ -10,8 +10,8 @@ use std::sync::Arc;
 use crate::effects::{StateUpdate, WaitingRejection};
 use crate::pod::NamespacedName;
 use crate::status::Status;
-use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Uid};
 use kubestep_config::ExtensionPoint;
 
 /// The text of an injected fault in a status or an error.
@@ -65,7 +65,7 @@ pub struct CycleState {
     /// Number of ignorable extenders that failed to bind the pod.
     pub binders_ignored: usize,
     /// Waiting pods, by UID, that a Permit plugin allows at once, with the plugin's name.
-    pub allow_at_once: Vec<(Symbol, Symbol)>,
+    pub allow_at_once: Vec<(Uid, Symbol)>,
     /// Waiting pods that a plugin rejects in Unreserve.
     pub reject_at_once: Vec<WaitingRejection>,
     /// Changes of their states that plugins request in PreFilter.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::shared::{PluginState, PluginStates};
+use kubestep_api::Uid;
 use kubestep_api::intern::Symbol;
 
 /// A change of a plugin's state, which the scheduler applies after the plugins of the extension
@@ -33,7 +34,7 @@ impl fmt::Debug for StateUpdate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitingRejection {
     /// The UID of the pod.
-    pub uid: Symbol,
+    pub uid: Uid,
     /// The plugin that rejects it.
     pub plugin: Symbol,
     /// The reason, for the pod's status.

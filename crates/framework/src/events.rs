@@ -10,8 +10,7 @@ use std::sync::Arc;
 use crate::error::PluginError;
 use crate::plugin::QueueContext;
 use crate::pod::PodInfo;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{CustomKind, Object};
+use kubestep_api::{CustomKind, Object, Uid};
 
 /// A set of actions, as bits in upstream's order from low to high.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -298,7 +297,7 @@ impl EventObjects {
     ///
     /// # Errors
     /// The objects are not pods.
-    pub fn updated_pod(&self, uid: Symbol) -> Result<Option<&kubestep_api::Pod>, WrongKind> {
+    pub fn updated_pod(&self, uid: Uid) -> Result<Option<&kubestep_api::Pod>, WrongKind> {
         let (_, new) = self.pods()?;
         Ok(new.filter(|new| new.metadata.uid == uid))
     }

@@ -16,7 +16,7 @@ use crate::pod::NamespacedName;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Pod};
+use kubestep_api::{Node, Pod, Uid};
 use kubestep_config::types::Extender;
 
 /// The slot of a node that is not in the snapshot, but in an extender's answer.
@@ -145,10 +145,11 @@ pub fn bind(
 }
 
 /// The pod, its UID and the node of a bind call (`ExtenderBindingArgs`); `None` for any other call.
-pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Symbol, Symbol)> {
-    let text = |name| Some(Symbol::new(field(&call.body, name)?.as_str()?));
-    let pod = NamespacedName::new(text("PodNamespace")?, text("PodName")?);
-    Some((pod, text("PodUID")?, text("Node")?))
+pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Uid, Symbol)> {
+    let text = |name| field(&call.body, name)?.as_str();
+    let symbol = |name| text(name).map(Symbol::new);
+    let pod = NamespacedName::new(symbol("PodNamespace")?, symbol("PodName")?);
+    Some((pod, text("PodUID")?.into(), symbol("Node")?))
 }
 
 /// `ExtenderArgs`: node names for an extender with `nodeCacheCapable`, otherwise complete nodes.

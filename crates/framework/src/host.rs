@@ -13,7 +13,7 @@ use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
-    ResourceClaim,
+    ResourceClaim, Uid,
 };
 
 /// A change of a pod's status, as one PATCH.
@@ -33,7 +33,7 @@ pub struct RelatedObject {
     /// Its namespace and name.
     pub key: NamespacedName,
     /// Its UID.
-    pub uid: Symbol,
+    pub uid: Uid,
 }
 
 /// An API event (events.k8s.io) about a decision.
@@ -42,7 +42,7 @@ pub struct ApiEvent {
     /// The pod that the event is about.
     pub regarding: NamespacedName,
     /// The UID of that pod.
-    pub uid: Symbol,
+    pub uid: Uid,
     /// The object that caused the event.
     pub related: Option<RelatedObject>,
     /// The reporting scheduler: the name of the profile.
@@ -103,12 +103,7 @@ impl From<String> for HostError {
 /// The engine's interface to the outside.
 pub trait Host {
     /// Binds a pod to a node.
-    fn bind(
-        &mut self,
-        pod: NamespacedName,
-        uid: Symbol,
-        node: Symbol,
-    ) -> Poll<Result<(), HostError>>;
+    fn bind(&mut self, pod: NamespacedName, uid: Uid, node: Symbol) -> Poll<Result<(), HostError>>;
     /// Changes a pod's status.
     fn patch_pod_status(
         &mut self,
@@ -120,14 +115,14 @@ pub trait Host {
     fn evict(
         &mut self,
         pod: NamespacedName,
-        uid: Symbol,
+        uid: Uid,
         condition: Option<Condition>,
     ) -> Poll<Result<bool, HostError>>;
     /// The current object on the server, which may be newer than the scheduler's.
     fn get(&self, kind: Kind, key: NamespacedName) -> Option<Object>;
     /// Updates an object (volume, claim, …) for the pod with that UID and returns the server's
     /// version. Several pods may update one object at the same time.
-    fn update(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>>;
+    fn update(&mut self, pod: Uid, object: Object) -> Poll<Result<Object, HostError>>;
     /// Whether an update of the object was sent and has no answer yet: another one would be based
     /// on an outdated version.
     fn is_being_updated(&self, _kind: Kind, _key: NamespacedName) -> bool {
@@ -136,9 +131,9 @@ pub trait Host {
     /// Updates an object without waiting for the answer. The error is one that is known at once.
     fn send(&mut self, object: Object) -> Result<(), HostError>;
     /// Creates an object for the pod with that UID and returns the server's version.
-    fn create(&mut self, pod: Symbol, object: Object) -> Poll<Result<Object, HostError>>;
+    fn create(&mut self, pod: Uid, object: Object) -> Poll<Result<Object, HostError>>;
     /// Removes the user with that UID from `reservedFor` of a claim, as one PATCH.
-    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), HostError>;
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Uid) -> Result<(), HostError>;
     /// Removes a finalizer from a claim, and deletes it.
     fn delete_claim(&mut self, claim: &ResourceClaim, finalizer: Symbol) -> Result<(), HostError>;
     /// Sets a condition of a pod group, as one PATCH.

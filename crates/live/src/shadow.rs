@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use crate::compare::{self, ClusterDecision, ComparedDecision};
 use crate::feed::Delta;
 use crate::updates::{self, ClusterUpdate, ClusterUpdates};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, ObjectKey, Pod, Time};
+use kubestep_api::{Kind, Object, ObjectKey, Pod, Time, Uid};
 use kubestep_debug::{Input, Session};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
@@ -36,7 +35,7 @@ struct OverlaidObject {
     /// The server's version; `None`: the server does not have it.
     theirs: Option<Object>,
     /// UID of the pod on whose behalf it was written.
-    cause: Symbol,
+    cause: Uid,
     since: Time,
 }
 
@@ -58,7 +57,7 @@ impl OverlaidObject {
 pub struct Shadow {
     overlay: BTreeMap<ObjectKey, OverlaidObject>,
     /// The newest compared cycle of each pod, by UID.
-    compared: HashMap<Symbol, u64>,
+    compared: HashMap<Uid, u64>,
     decisions: Vec<Arc<ComparedDecision>>,
     /// Operations that are not applied yet.
     updates: Vec<ClusterUpdate>,
@@ -155,7 +154,7 @@ impl Shadow {
     pub fn catch_up(&mut self, session: &mut Session, now: Time) {
         self.now = now;
         let pods = session.world().api().objects().pods.keys();
-        let mut known: Vec<(NamespacedName, Symbol, ClusterDecision)> = pods
+        let mut known: Vec<(NamespacedName, Uid, ClusterDecision)> = pods
             .filter_map(|key| {
                 let pod = self.server_pod(session, *key)?;
                 Some((*key, pod.metadata.uid, ClusterDecision::between(None, &pod)?))
@@ -231,7 +230,7 @@ impl Shadow {
     }
 
     /// Runs a cycle for a pod right before the other decision is applied, unless one has run.
-    fn try_before(&mut self, session: &mut Session, key: NamespacedName, uid: Symbol) {
+    fn try_before(&mut self, session: &mut Session, key: NamespacedName, uid: Uid) {
         if self.new_cycle(session, key, uid).is_some() {
             return;
         }
@@ -243,7 +242,7 @@ impl Shadow {
     }
 
     /// The newest cycle of a pod, if it was not compared before.
-    fn new_cycle(&self, session: &Session, key: NamespacedName, uid: Symbol) -> Option<u64> {
+    fn new_cycle(&self, session: &Session, key: NamespacedName, uid: Uid) -> Option<u64> {
         let newest = session.history().cycles_of(key).next_back()?;
         let seen = self.compared.get(&uid).copied().unwrap_or(0);
         (newest.uid == uid && newest.cycle > seen).then_some(newest.cycle)
@@ -253,7 +252,7 @@ impl Shadow {
         &mut self,
         session: &Session,
         key: NamespacedName,
-        uid: Symbol,
+        uid: Uid,
         theirs: &ClusterDecision,
     ) {
         let cycle = self.new_cycle(session, key, uid);
@@ -283,7 +282,7 @@ impl Shadow {
     /// Restores the server's version of all objects that were written on behalf of a pod. A pod
     /// that is still pending is parked in the name of `by`: another cycle would only repeat the
     /// decision.
-    fn give_back(&mut self, session: &Session, cause: Symbol, by: &'static str) {
+    fn give_back(&mut self, session: &Session, cause: Uid, by: &'static str) {
         let of_cause = |(key, overlaid): (&ObjectKey, &OverlaidObject)| {
             (overlaid.cause == cause).then_some(*key)
         };
@@ -306,9 +305,9 @@ impl Shadow {
     }
 
     /// Pods whose decision has waited too long.
-    fn expired(&self) -> Vec<Symbol> {
+    fn expired(&self) -> Vec<Uid> {
         let expired = self.overlay.values().filter(|o| self.now.0 - o.since.0 > o.patience());
-        let mut causes: Vec<Symbol> = expired.map(|overlaid| overlaid.cause).collect();
+        let mut causes: Vec<Uid> = expired.map(|overlaid| overlaid.cause).collect();
         causes.sort_unstable();
         causes.dedup();
         causes
@@ -336,12 +335,12 @@ impl Shadow {
         let updates = ClusterUpdates { now: self.now, updates: std::mem::take(&mut self.updates) };
         // Applying updates cannot fail.
         let _done = session.apply_in_background(Input::Change(Arc::new(updates)));
-        self.note_writes(session, Symbol::EMPTY);
+        self.note_writes(session, Uid::EMPTY);
     }
 
     /// Stores the server's versions of the objects that were just written on behalf of `cause`. A
     /// write to another pod that still exists counts as that pod's own.
-    fn note_writes(&mut self, session: &mut Session, cause: Symbol) {
+    fn note_writes(&mut self, session: &mut Session, cause: Uid) {
         for write in session.take_writes() {
             let there = session.world().api().get(write.kind, write.key);
             let own = match (&there, write.kind) {
@@ -365,7 +364,7 @@ fn is_placed(session: &Session, pod: NamespacedName) -> bool {
 }
 
 /// Whether this is the pod with that UID and it is pending.
-fn is_pending(object: &Object, uid: Symbol) -> bool {
+fn is_pending(object: &Object, uid: Uid) -> bool {
     matches!(object, Object::Pod(pod) if pod.metadata.uid == uid && pod.spec.node_name.is_empty())
 }
 

@@ -193,7 +193,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use kubestep_api::Time;
+    use kubestep_api::{Time, Uid};
     use kubestep_framework::testing::{Cluster, FakeHost, PodBuilder, info, key, object, pod};
 
     const PLUGIN_OF_NEWEST: GangScheduling = GangScheduling { has_cycles: true };
@@ -252,8 +252,8 @@ mod tests {
         cluster.shared.pod_groups.assume(&member("b"));
         let (answer, state) = permit(&mut cluster);
         assert_eq!(answer.status, Status::SUCCESS);
-        let uids: Vec<Symbol> = state.allow_at_once.iter().map(|(uid, _)| *uid).collect();
-        assert_eq!(uids, ["default-a", "default-b"].map(Symbol::new));
+        let uids: Vec<Uid> = state.allow_at_once.iter().map(|(uid, _)| *uid).collect();
+        assert_eq!(uids, ["default-a", "default-b"].map(Uid::new));
     }
 
     #[test]

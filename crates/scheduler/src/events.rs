@@ -14,7 +14,7 @@ use crate::queue::pod_events::{
     UNSCHEDULED_POD_UPDATE, pod_update_events,
 };
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, Pod, Time};
+use kubestep_api::{Kind, Node, Object, Pod, Time, Uid};
 use kubestep_config::Feature;
 use kubestep_config::versions::Switch;
 use kubestep_framework::dra::counts_shares;
@@ -234,13 +234,13 @@ impl Scheduler {
     }
 
     /// Whether the deletion of an assumed pod ends its binding; up to 1.34, only at Permit.
-    fn is_assumed_pod_watched(&self, uid: Symbol) -> bool {
+    fn is_assumed_pod_watched(&self, uid: Uid) -> bool {
         self.cluster.features.has(Switch::DeletedAssumedPodForgotten)
             || self.waiting.is_at_permit(uid)
     }
 
     /// A pod that is being bound was deleted, which frees its resources.
-    fn assumed_pod_deleted(&mut self, uid: Symbol, now: Time, host: &mut dyn SchedulerHost) {
+    fn assumed_pod_deleted(&mut self, uid: Uid, now: Time, host: &mut dyn SchedulerHost) {
         let Some(assumed) = self.cache.pod(uid).cloned() else { return };
         if !self.reject_waiting(uid, Symbol::EMPTY, "removed", now, host) {
             // Upstream only logs when the pod cannot be forgotten.

@@ -42,7 +42,7 @@ fn yaml_documents_keep_their_order_and_lines() {
     assert_eq!(summary(&input), ["Node n1 @1:2", "Pod default/p1 @2:10"]);
     assert_eq!(input.warnings, [""; 0]);
     let uid = input.objects[1].object.metadata().uid;
-    assert_eq!(uid.len(), 36);
+    assert_eq!(uid.to_string().len(), 36);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::manifest::NewObject;
 use kubestep_api::admission::{self, PriorityClasses};
 use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Object, Pod, PodPhase};
+use kubestep_api::{Node, Object, Pod, PodPhase, Uid};
 use kubestep_cluster::World;
 
 /// Decodes manifests, and gives their objects the names and UIDs that an API server would.
@@ -76,7 +76,7 @@ impl ObjectMaker {
     pub fn admit(&mut self, object: &mut Object, world: &World) -> Result<(), BenchError> {
         let uid = format!("uid-{}", self.next());
         let metadata = object.metadata_mut();
-        metadata.uid = Symbol::new(&uid);
+        metadata.uid = Uid::new(&uid);
         metadata.creation_timestamp = Some(world.now());
         let classes = world.api().objects().priority_classes.values().map(AsRef::as_ref);
         admission::admit(object, &PriorityClasses::new(classes))

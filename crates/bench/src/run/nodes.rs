@@ -69,7 +69,7 @@ fn node(value: &Value, name: &str, wanted: &CreateNodes, index: usize) -> NewObj
             value["metadata"]["labels"][&strategy.label_key] = of_node.as_str().into();
         }
     } else if let Some(strategy) = &wanted.unique_node_label_strategy {
-        value["metadata"]["labels"][&strategy.label_key] = derived_uid(name).as_str().into();
+        value["metadata"]["labels"][&strategy.label_key] = derived_uid(name).to_string().into();
     }
     NewObject { name: Some(name.to_owned()), ..NewObject::new(Arc::new(value), "") }
 }

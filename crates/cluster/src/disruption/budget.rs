@@ -14,7 +14,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_api::{
     IntOrString, Object, OwnerReference, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,
-    PodDisruptionBudgetStatus, Time,
+    PodDisruptionBudgetStatus, Time, Uid,
 };
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
@@ -54,7 +54,7 @@ struct Budget {
     pods: i32,
     running: i32,
     /// By the UID of the controller.
-    controllers: BTreeMap<Symbol, Controller>,
+    controllers: BTreeMap<Uid, Controller>,
     /// Running pods that were not healthy when the disruptions began.
     unhealthy: i32,
     /// What it needs if its specification does not say.
@@ -338,7 +338,7 @@ impl Budget {
 
 impl Controller {
     /// The Deployment of a ReplicaSet, by its UID, and how many pods it should have.
-    fn deployment(&self, objects: &Objects) -> Option<(Symbol, i32)> {
+    fn deployment(&self, objects: &Objects) -> Option<(Uid, i32)> {
         let key = NamespacedName::new(self.namespace, self.owner.name);
         let set = objects.replica_sets.get(&key).filter(|_| self.owner.kind == "ReplicaSet")?;
         let replicas = set.metadata.annotations.get_str(DESIRED_REPLICAS)?.parse().ok()?;

@@ -15,7 +15,7 @@ use crate::World;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Duration, Pod, Taint, TaintEffect, Time};
+use kubestep_api::{Duration, Pod, Taint, TaintEffect, Time, Uid};
 use kubestep_framework::pod::NamespacedName;
 
 /// How long kubectl waits before it retries a rejected eviction.
@@ -56,7 +56,7 @@ pub struct Blocked {
     pub rejection: Option<EvictionRejection>,
     /// When it is tried again; `None` if kubectl stops trying.
     pub due: Option<Time>,
-    uid: Symbol,
+    uid: Uid,
 }
 
 /// Why the Eviction API rejects an eviction.

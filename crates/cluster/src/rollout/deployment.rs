@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{Member, Owners, Rollout, RolloutAction};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{PodPhase, Time};
+use kubestep_api::{PodPhase, Time, Uid};
 use kubestep_framework::pod::NamespacedName;
 
 /// The annotation that says which pods a ReplicaSet deletes first: those of the lowest cost.
@@ -94,7 +94,7 @@ impl Order {
     }
 
     /// The pods of a ReplicaSet, those to be deleted first at the front.
-    fn of<'a>(&self, rollout: &'a Rollout, set: Symbol) -> Vec<Candidate<'a>> {
+    fn of<'a>(&self, rollout: &'a Rollout, set: Uid) -> Vec<Candidate<'a>> {
         let members = rollout.members.iter();
         let mut pods: Vec<_> = members.filter(|(_, member)| member.owner == set).collect();
         pods.sort_by(|(_, a), (_, b)| self.compare(a, b));

@@ -27,7 +27,7 @@ use crate::disruption::claims::OwnClaims;
 use crate::disruption::{key_of, runs};
 use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Kind, Object, Pod, Time};
+use kubestep_api::{Duration, Kind, Object, Pod, Time, Uid};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
@@ -144,13 +144,13 @@ enum Owners {
     /// A Deployment's ReplicaSets, the older ones in the order of their creation.
     ReplicaSets { old: Vec<ReplicaSetRef>, new: ReplicaSetRef },
     /// The workload itself; a label distinguishes its templates.
-    Workload { uid: Symbol, revision: Symbol },
+    Workload { uid: Uid, revision: Symbol },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ReplicaSetRef {
     name: Symbol,
-    uid: Symbol,
+    uid: Uid,
 }
 
 /// The label with the revision of a StatefulSet's or DaemonSet's template.
@@ -162,7 +162,7 @@ struct Member {
     pod: Arc<Pod>,
     updated: bool,
     /// The UID of its controller.
-    owner: Symbol,
+    owner: Uid,
     /// Its ordinal's name in a StatefulSet, its node in a DaemonSet.
     slot: Symbol,
     /// Since when it is ready.

@@ -320,7 +320,7 @@ impl World {
 
 /// A name for the new template.
 fn revision(workload: WorkloadName, number: usize) -> Symbol {
-    let uid = derived_uid(&format!("rollout {number} of {workload}"));
+    let uid = derived_uid(&format!("rollout {number} of {workload}")).to_string();
     let hash: String = uid.chars().filter(char::is_ascii_hexdigit).take(10).collect();
     match workload.kind {
         WorkloadKind::StatefulSet => Symbol::new(&format!("{}-{hash}", workload.key.name)),

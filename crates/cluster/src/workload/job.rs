@@ -5,7 +5,7 @@ use super::{ExpandedWorkload, WorkloadInputs, named};
 use crate::START;
 use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{DecodeError, Pod};
+use kubestep_api::{DecodeError, Pod, Uid};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
@@ -34,14 +34,15 @@ fn pods(
     surroundings: &WorkloadInputs<'_>,
     spec: &str,
     name: String,
-    uid: Symbol,
+    uid: Uid,
 ) -> Result<ExpandedWorkload, DecodeError> {
     let mut pod = manifest.template_pod()?;
     pod.metadata.owner_references = vec![owner("batch/v1", "Job", &name, uid)].into();
+    let controller = uid.to_string();
     for (key, value) in [
-        ("batch.kubernetes.io/controller-uid", uid.as_str()),
+        ("batch.kubernetes.io/controller-uid", controller.as_str()),
         ("batch.kubernetes.io/job-name", &name),
-        ("controller-uid", uid.as_str()),
+        ("controller-uid", controller.as_str()),
         ("job-name", &name),
     ] {
         pod.metadata.labels.insert(key.into(), Symbol::new(value));

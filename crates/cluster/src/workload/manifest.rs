@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use kubestep_api::admission::derived_uid;
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod};
+use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod, Uid};
 
 /// Limit of pods of one workload, against typos.
 pub(crate) const MOST_REPLICAS: usize = 1_000_000;
@@ -93,7 +93,7 @@ impl<'a> WorkloadManifest<'a> {
         };
         let mut pod = Pod::clone(&pod);
         pod.metadata.namespace = Symbol::new(self.namespace);
-        pod.metadata.uid = Symbol::EMPTY;
+        pod.metadata.uid = Uid::EMPTY;
         pod.metadata.creation_timestamp = None;
         pod.metadata.deletion_timestamp = None;
         pod.spec.node_name = Symbol::EMPTY;
@@ -102,9 +102,9 @@ impl<'a> WorkloadManifest<'a> {
     }
 
     /// The workload's UID: as written, otherwise derived from its name.
-    pub fn uid(&self) -> Symbol {
+    pub fn uid(&self) -> Uid {
         match self.field("metadata.uid").as_str() {
-            Some(uid) if !uid.is_empty() => Symbol::new(uid),
+            Some(uid) if !uid.is_empty() => Uid::new(uid),
             _ => derived_uid(&self.title()),
         }
     }
@@ -116,7 +116,7 @@ impl<'a> WorkloadManifest<'a> {
 
     /// A substitute for the template hash that controllers put into names and labels.
     pub fn hash(&self) -> String {
-        let uid = derived_uid(&self.field(self.template).to_string());
+        let uid = derived_uid(&self.field(self.template).to_string()).to_string();
         uid.chars().filter(char::is_ascii_hexdigit).take(10).collect()
     }
 
@@ -131,7 +131,7 @@ impl<'a> WorkloadManifest<'a> {
 }
 
 /// A reference to the controller of a pod.
-pub(super) fn owner(api_version: &str, kind: &str, name: &str, uid: Symbol) -> OwnerReference {
+pub(super) fn owner(api_version: &str, kind: &str, name: &str, uid: Uid) -> OwnerReference {
     OwnerReference {
         api_version: Symbol::new(api_version),
         kind: Symbol::new(kind),

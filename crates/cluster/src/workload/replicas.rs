@@ -81,7 +81,7 @@ pub(super) fn deployment(
     let uid = kubestep_api::admission::derived_uid(&format!("ReplicaSet {name}"));
     let set = json!({
         "metadata": {
-            "name": name, "namespace": manifest.namespace, "uid": uid.as_str(),
+            "name": name, "namespace": manifest.namespace, "uid": uid,
             "labels": &pod.metadata.labels,
             "ownerReferences": [manifest.owner()],
         },

@@ -266,7 +266,7 @@ impl HasFields for PodFields<'_> {
         Some(match name {
             "name" => symbol(self.key.name),
             "namespace" => symbol(self.key.namespace),
-            "uid" => symbol(self.pod?.uid()),
+            "uid" => Box::new(CelString::from(self.pod?.uid().to_string())),
             "labels" => Box::new(LabelMap::new(&self.pod?.pod.metadata.labels)),
             "priority" => Box::new(CelInt::from(i64::from(self.pod?.priority()))),
             "scheduler" => symbol(self.pod?.pod.spec.scheduler_name),

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{CsiNode, Object, ResourceClaim, ResourceSlice, admission};
+use kubestep_api::{CsiNode, Object, ResourceClaim, ResourceSlice, Uid, admission};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -33,7 +33,7 @@ pub(crate) fn create(world: &mut World, like: Symbol, name: Symbol) {
 fn csi_node_of(original: &CsiNode, name: Symbol) -> CsiNode {
     let mut copy = original.clone();
     copy.metadata.name = name;
-    copy.metadata.uid = Symbol::EMPTY;
+    copy.metadata.uid = Uid::EMPTY;
     copy
 }
 
@@ -41,7 +41,7 @@ fn csi_node_of(original: &CsiNode, name: Symbol) -> CsiNode {
 fn slice_of(original: &ResourceSlice, like: Symbol, name: Symbol) -> ResourceSlice {
     let mut copy = original.clone();
     copy.metadata.name = renamed(original.metadata.name, like, name);
-    copy.metadata.uid = Symbol::EMPTY;
+    copy.metadata.uid = Uid::EMPTY;
     copy.spec.node_name = Some(name);
     copy.spec.pool.name = renamed(original.spec.pool.name, like, name);
     copy

@@ -13,7 +13,7 @@ use kubestep_api::admission;
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, PodStatus, Time, defaults};
+use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, PodStatus, Time, Uid, defaults};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_source::{Filter, SourceError};
@@ -74,7 +74,7 @@ fn store(world: &mut World, old: &Object, new: Object) -> Applied {
 }
 
 /// A uid for what takes the place of the object of that uid.
-fn uid_after(uid: Symbol) -> Symbol {
+fn uid_after(uid: Uid) -> Uid {
     admission::derived_uid(&format!("{uid} recreated"))
 }
 

@@ -1,7 +1,7 @@
 //! A node that could be created: where it comes from, what it looks like, what it costs.
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, Node, Object, Pod, Provisioning, Taint, admission};
+use kubestep_api::{Labels, Node, Object, Pod, Provisioning, Taint, Uid, admission};
 use kubestep_cluster::World;
 use serde::Serialize;
 
@@ -222,7 +222,7 @@ impl NodeTemplate {
     fn named(&self, name: Symbol) -> Object {
         let mut node = self.node.clone();
         node.metadata.name = name;
-        node.metadata.uid = Symbol::EMPTY;
+        node.metadata.uid = Uid::EMPTY;
         let hostname = Symbol::new(HOSTNAME);
         let is_like = matches!(self.origin, TemplateOrigin::Like { .. });
         if !is_like || node.metadata.labels.contains_key(hostname) {

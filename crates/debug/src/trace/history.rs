@@ -423,7 +423,7 @@ mod tests {
 
     fn cycle(number: u64, name: &str, uid: &str) -> Entry {
         let pod = key(name);
-        let uid = Symbol::new(uid);
+        let uid = uid.into();
         Entry::Cycle(Arc::new(CycleRecord { cycle: number, pod, uid, ..CycleRecord::default() }))
     }
 

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use crate::dra::AllocatedDevices;
 use crate::objects::Objects;
 use crate::pod::NamespacedName;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{AllocationResult, ResourceClaim};
+use kubestep_api::{AllocationResult, ResourceClaim, Uid};
 
 /// Information about claims beyond the listed objects.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -19,7 +18,7 @@ pub struct ClaimTracker {
     /// Claims as written by the scheduler, until the list has caught up.
     assumed: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
     /// Allocations that are decided but not written, by the claim's UID.
-    in_flight: BTreeMap<Symbol, PendingAllocation>,
+    in_flight: BTreeMap<Uid, PendingAllocation>,
     /// The claims as last observed.
     seen: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
     /// What is allocated, according to the observed changes.
@@ -95,7 +94,7 @@ impl ClaimTracker {
     }
 
     /// The allocation that is decided for the claim but not written.
-    pub fn pending(&self, uid: Symbol) -> Option<&AllocationResult> {
+    pub fn pending(&self, uid: Uid) -> Option<&AllocationResult> {
         self.in_flight.get(&uid)?.claim.status.allocation.as_ref()
     }
 
@@ -106,14 +105,14 @@ impl ClaimTracker {
     }
 
     /// Records that an allocation was decided, or that another pod relies on it.
-    pub fn signal_pending(&mut self, uid: Symbol, claim: Arc<ResourceClaim>) {
+    pub fn signal_pending(&mut self, uid: Uid, claim: Arc<ResourceClaim>) {
         let known = self.in_flight.entry(uid).or_insert(PendingAllocation { claim, sharers: 0 });
         known.sharers += 1;
     }
 
     /// Records that a pod no longer relies on a decided allocation. `true` if it was the last one,
     /// or if `force` removed the allocation.
-    pub fn remove_pending(&mut self, uid: Symbol, force: bool) -> bool {
+    pub fn remove_pending(&mut self, uid: Uid, force: bool) -> bool {
         let Some(known) = self.in_flight.get_mut(&uid) else { return false };
         if force || known.sharers <= 1 {
             self.in_flight.remove(&uid);

@@ -9,7 +9,7 @@ use crate::pod::ports::HostPorts;
 use crate::pod::{NamespacedName, PodInfo};
 use crate::resource::Resource;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Pod};
+use kubestep_api::{Node, Pod, Uid};
 
 /// A node's slot: a small number that stays the same while the node exists, so that it can index
 /// columns of verdicts and scores.
@@ -65,7 +65,7 @@ pub struct NodeInfo {
     pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
     /// The pods, by UID, that use each resource claim on the node's own resources: such a claim
     /// must not be shared.
-    pub claim_users: BTreeMap<NamespacedName, BTreeSet<Symbol>>,
+    pub claim_users: BTreeMap<NamespacedName, BTreeSet<Uid>>,
     /// Changes whenever anything above changes; values are never reused.
     pub generation: u64,
 }
@@ -117,7 +117,7 @@ impl NodeInfo {
 
     /// Removes and returns the pod with that UID; `None` if it is not on the node. As upstream, the
     /// last pod moves to its position in each list.
-    pub fn remove_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {
+    pub fn remove_pod(&mut self, uid: Uid) -> Option<Arc<PodInfo>> {
         swap_out(&mut self.pods_with_affinity, uid);
         swap_out(&mut self.pods_with_required_anti_affinity, uid);
         let pod = swap_out(&mut self.pods, uid)?;
@@ -145,7 +145,7 @@ impl NodeInfo {
         }
     }
 
-    fn note_claim_user(&mut self, claim: NamespacedName, pod: Symbol, added: bool) {
+    fn note_claim_user(&mut self, claim: NamespacedName, pod: Uid, added: bool) {
         let users = self.claim_users.entry(claim).or_default();
         if added {
             users.insert(pod);
@@ -167,7 +167,7 @@ impl NodeInfo {
 }
 
 /// Removes the pod with `uid` from `pods`; the last one moves to its position.
-fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Symbol) -> Option<Arc<PodInfo>> {
+fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Uid) -> Option<Arc<PodInfo>> {
     let at = pods.iter().position(|pod| pod.uid() == uid)?;
     Some(pods.swap_remove(at))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::pod::NamespacedName;
+use kubestep_api::Uid;
 use kubestep_api::intern::Symbol;
 
 /// Number of pieces: with 10,000 entries each holds about ten, and the list of pieces is still fast
@@ -22,6 +23,12 @@ pub trait ShardKey: Copy + Eq + Hash {
 impl ShardKey for Symbol {
     fn number(self) -> u32 {
         Symbol::number(self)
+    }
+}
+
+impl ShardKey for Uid {
+    fn number(self) -> u32 {
+        Uid::number(self)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::pod::requests::PodResource;
 use kubestep_api::WeightedPodAffinityTerm;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{Selector, SelectorErrors};
-use kubestep_api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time};
+use kubestep_api::{Labels, Object, ObjectMeta, Pod, PodAffinityTerm, Time, Uid};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 
@@ -244,7 +244,7 @@ impl PodInfo {
     }
 
     /// The UID, which a pod of the same name that replaces it does not have.
-    pub fn uid(&self) -> Symbol {
+    pub fn uid(&self) -> Uid {
         self.pod.metadata.uid
     }
 
@@ -394,7 +394,7 @@ impl QueuedPodInfo {
     }
 
     /// The UID, which a pod of the same name that replaces it does not have.
-    pub fn uid(&self) -> Symbol {
+    pub fn uid(&self) -> Uid {
         self.info.uid()
     }
 

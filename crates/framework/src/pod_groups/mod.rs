@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use crate::pod::{NamespacedName, PodInfo};
 pub use crate::snapshot::Placement;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Pod, Time};
+use kubestep_api::{Duration, Pod, Time, Uid};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 
@@ -58,7 +58,7 @@ impl Member {
 /// The pods of one group, by UID, in order of arrival.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PodGroupState {
-    members: IndexMap<Symbol, Member>,
+    members: IndexMap<Uid, Member>,
     /// When the pods that wait at Permit are rejected, up to 1.35.
     deadline: Option<Time>,
 }
@@ -87,11 +87,11 @@ impl PodGroupState {
     }
 
     /// The UIDs of the pods that are assumed.
-    pub fn assumed(&self) -> impl Iterator<Item = Symbol> {
+    pub fn assumed(&self) -> impl Iterator<Item = Uid> {
         self.in_place(MemberState::Assumed).map(|(uid, _)| *uid)
     }
 
-    fn in_place(&self, place: MemberState) -> impl Iterator<Item = (&Symbol, &Member)> {
+    fn in_place(&self, place: MemberState) -> impl Iterator<Item = (&Uid, &Member)> {
         self.members.iter().filter(move |(_, member)| member.place == place)
     }
 }
@@ -126,7 +126,7 @@ pub struct UnknownPodGroup(pub NamespacedName);
 pub struct PodGroups {
     groups: BTreeMap<NamespacedName, PodGroupState>,
     /// The group of each pod, by its UID.
-    group_of: BTreeMap<Symbol, NamespacedName>,
+    group_of: BTreeMap<Uid, NamespacedName>,
 }
 
 impl PodGroups {

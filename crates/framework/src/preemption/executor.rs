@@ -21,7 +21,7 @@ use crate::preemption::eligibility::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER}
 use crate::preemption::group_victims::group_priority;
 use crate::shared::{PluginStore, Preempting};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Condition, ConditionStatus, PodGroup, Time};
+use kubestep_api::{Condition, ConditionStatus, PodGroup, Time, Uid};
 use kubestep_config::versions::{Behaviour, Switch};
 
 /// The message of a victim that is not bound yet.
@@ -31,15 +31,15 @@ const PREEMPTED: &str = "preempted";
 pub trait VictimHooks {
     /// Sends the pod back to the queue if it waits at Permit, as after an error of `plugin` with
     /// `message`. `Some(true)` if that was still possible; `None` if it does not wait.
-    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool>;
+    fn preempt_waiting(&mut self, uid: Uid, plugin: Symbol, message: &str) -> Option<bool>;
 
     /// Rejects the pod if it waits at Permit, with `plugin` as the rejector and with `message`.
     /// `false` if it does not wait there.
-    fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool;
+    fn reject_waiting(&mut self, uid: Uid, plugin: Symbol, message: &str) -> bool;
 
     /// Cancels the pod's binding if it is in PreBind, with `cause`. `Some(true)` if that was still
     /// possible; `None` if the pod is not in PreBind.
-    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool>;
+    fn cancel_binding(&mut self, uid: Uid, cause: &str) -> Option<bool>;
 }
 
 /// What an eviction needs.
@@ -60,7 +60,7 @@ pub struct Preemptor {
     /// `pod` or `podgroup`, as in messages.
     kind: &'static str,
     /// The UID of that pod.
-    pub uid: Symbol,
+    pub uid: Uid,
     scheduler: Symbol,
     priority: i32,
     /// The pod, or the pods of the group.
@@ -307,7 +307,7 @@ pub fn evict_at_once(
 /// Whether a preemption by the pod (or pod group) is in progress, which gates it. Once the last
 /// victim is terminating or deleted it is no longer gated, so that the deletion event can requeue
 /// it.
-pub fn is_preempting(shared: &PluginStore, objects: &Objects, uid: Symbol) -> bool {
+pub fn is_preempting(shared: &PluginStore, objects: &Objects, uid: Uid) -> bool {
     let Some(preempting) = shared.preempting.get(&uid) else { return false };
     let Some(last) = preempting.last_victim else { return true };
     objects.pod(last).is_some_and(|pod| !pod.is_terminating())

@@ -18,8 +18,7 @@ use crate::preemption::budgets::DisruptionBudgets;
 use crate::preemption::victims::start_time;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{DisruptionMode, PodGroup, PreemptionPolicy, Time};
+use kubestep_api::{DisruptionMode, PodGroup, PreemptionPolicy, Time, Uid};
 
 /// The pod group that preempts.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +142,7 @@ impl Unit {
 
 /// All pods on nodes as units.
 pub fn units(snapshot: &Snapshot, objects: &Objects, now: Time) -> Vec<Unit> {
-    let mut units: IndexMap<Symbol, Unit> = IndexMap::new();
+    let mut units: IndexMap<Uid, Unit> = IndexMap::new();
     for (turn, pod) in snapshot.iter().flat_map(|node| &node.pods).enumerate() {
         let clock = (now, turn);
         match disrupted_as_a_whole(objects, pod) {

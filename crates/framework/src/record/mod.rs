@@ -25,8 +25,8 @@ use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores, range};
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use crate::tie_break::TieBreak;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Time, Uid};
 use kubestep_config::ExtensionPoint;
 
 /// A filter verdict as a number: an index into the record's [`VerdictTable`].
@@ -348,7 +348,7 @@ pub struct CycleRecord {
     /// The pod, by namespace and name.
     pub pod: NamespacedName,
     /// The UID of that pod.
-    pub uid: Symbol,
+    pub uid: Uid,
     /// The pod as it was popped; `None` in records that tests construct.
     pub info: Option<Arc<PodInfo>>,
     /// The number of the attempt, from 1.

@@ -13,13 +13,13 @@ use crate::pod::NamespacedName;
 use crate::pod_groups::PodGroups;
 use crate::shared::assumed_volumes::AssumedVolumes;
 use crate::stopwatch::Timer;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Uid;
 
 /// What plugins store between cycles.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct PluginStore {
     /// Pods and pod groups whose preemption is in progress, by UID.
-    pub preempting: BTreeMap<Symbol, Preempting>,
+    pub preempting: BTreeMap<Uid, Preempting>,
     /// Volumes and claims that are decided but not written yet.
     pub volumes: AssumedVolumes,
     /// Resource claims that were just written, or whose allocation is decided.
@@ -39,7 +39,7 @@ pub struct PluginStore {
 pub struct GroupCycle {
     /// UIDs of the claims whose allocation was decided in this cycle; other pods of the group may
     /// share them.
-    pub pending_claims: BTreeSet<Symbol>,
+    pub pending_claims: BTreeSet<Uid>,
     /// Number of pods of the group that were assumed or bound before.
     pub scheduled_before: usize,
 }

@@ -9,7 +9,7 @@ use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
-    ResourceClaim,
+    ResourceClaim, Uid,
 };
 
 /// A request to a [`FakeHost`].
@@ -24,7 +24,7 @@ pub enum Asked {
     /// To delete a claim.
     DeleteClaim(NamespacedName),
     /// To remove the user of that UID from a claim.
-    ReleaseClaim(NamespacedName, Symbol),
+    ReleaseClaim(NamespacedName, Uid),
     /// To set a condition of a pod group.
     GroupCondition(NamespacedName, Condition),
     /// To write which claim a pod's extended resources use.
@@ -73,7 +73,7 @@ impl Host for FakeHost {
     fn bind(
         &mut self,
         pod: NamespacedName,
-        _uid: Symbol,
+        _uid: Uid,
         node: Symbol,
     ) -> Poll<Result<(), HostError>> {
         Poll::Ready(self.answer(pod.name, Asked::Bind(pod, node)))
@@ -90,7 +90,7 @@ impl Host for FakeHost {
     fn evict(
         &mut self,
         pod: NamespacedName,
-        _uid: Symbol,
+        _uid: Uid,
         condition: Option<Condition>,
     ) -> Poll<Result<bool, HostError>> {
         if condition.is_some() {
@@ -106,7 +106,7 @@ impl Host for FakeHost {
         self.stored.iter().rev().find(same).cloned()
     }
 
-    fn update(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
+    fn update(&mut self, _pod: Uid, object: Object) -> Poll<Result<Object, HostError>> {
         self.answer(object.metadata().name, Asked::Update(object.clone()))?;
         if self.unanswered > 0 {
             self.unanswered -= 1;
@@ -119,12 +119,12 @@ impl Host for FakeHost {
         self.answer(object.metadata().name, Asked::Update(object))
     }
 
-    fn create(&mut self, _pod: Symbol, object: Object) -> Poll<Result<Object, HostError>> {
+    fn create(&mut self, _pod: Uid, object: Object) -> Poll<Result<Object, HostError>> {
         self.answer(object.metadata().name, Asked::Create(object.clone()))?;
         Poll::Ready(Ok(object))
     }
 
-    fn release_claim(&mut self, claim: &ResourceClaim, user: Symbol) -> Result<(), HostError> {
+    fn release_claim(&mut self, claim: &ResourceClaim, user: Uid) -> Result<(), HostError> {
         let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
         self.answer(key.name, Asked::ReleaseClaim(key, user))
     }

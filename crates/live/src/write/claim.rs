@@ -11,7 +11,7 @@ use crate::failure::RequestFailure;
 use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::object::{CONFLICT, ObjectPath};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, ResourceClaim};
+use kubestep_api::{Kind, Object, ResourceClaim, Uid};
 use kubestep_cluster::remote::WriteOutcome;
 use kubestep_framework::pod::NamespacedName;
 
@@ -29,8 +29,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) async fn release(
     calls: &Calls,
     key: NamespacedName,
-    uid: Symbol,
-    user: Symbol,
+    uid: Uid,
+    user: Uid,
 ) -> Result<WriteOutcome, RequestFailure> {
     let ObjectPath { path, .. } = ObjectPath::of(calls, Kind::ResourceClaim, key).await?;
     let body = json!({

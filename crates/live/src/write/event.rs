@@ -17,8 +17,7 @@ use crate::clock;
 use crate::failure::RequestFailure;
 use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::series::{ReportedEvent, SeriesTracker};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{ResourceVersion, Time};
+use kubestep_api::{ResourceVersion, Time, Uid};
 use kubestep_framework::host::{ApiEvent, RelatedObject};
 use kubestep_framework::pod::NamespacedName;
 
@@ -165,7 +164,7 @@ fn series_json(reported: &ReportedEvent) -> Value {
     }
 }
 
-fn pod_json(pod: NamespacedName, uid: Symbol) -> Value {
+fn pod_json(pod: NamespacedName, uid: Uid) -> Value {
     let (namespace, name) = (pod.namespace, pod.name);
     json!({
         "kind": "Pod", "apiVersion": "v1", "namespace": namespace, "name": name, "uid": uid,

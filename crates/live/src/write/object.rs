@@ -72,7 +72,7 @@ async fn send(
 ) -> Result<WriteOutcome, RequestFailure> {
     let at = ObjectPath::of(calls, object.kind(), NamespacedName::of(object)).await?;
     patch["metadata"]["resourceVersion"] = version.into();
-    patch["metadata"]["uid"] = object.metadata().uid.as_str().into();
+    patch["metadata"]["uid"] = object.metadata().uid.to_string().into();
     let (method, content) = (Method::PATCH, BodyFormat::MergePatch);
     let path = format!("{}{part}", at.path);
     let call = WriteCall { method, path, content, body: patch };

@@ -10,7 +10,7 @@ use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::object::ObjectPath;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus,
+    Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus, Uid,
 };
 use kubestep_cluster::remote::{PodRef, WriteOutcome};
 use kubestep_framework::host::PodStatusPatch;
@@ -67,7 +67,7 @@ pub(super) async fn name_node_resources(
 pub(super) async fn set_group_condition(
     calls: &Calls,
     group: NamespacedName,
-    uid: Symbol,
+    uid: Uid,
     condition: &Condition,
 ) -> Result<WriteOutcome, RequestFailure> {
     let mut condition = condition_json(condition);
@@ -83,7 +83,7 @@ async fn set(calls: &Calls, pod: PodRef, status: Value) -> Result<WriteOutcome, 
 
 async fn set_status(
     calls: &Calls,
-    (kind, key, uid): (Kind, NamespacedName, Symbol),
+    (kind, key, uid): (Kind, NamespacedName, Uid),
     status: Value,
 ) -> Result<WriteOutcome, RequestFailure> {
     let ObjectPath { path, .. } = ObjectPath::of(calls, kind, key).await?;

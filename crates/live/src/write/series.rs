@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{ResourceVersion, Time};
+use kubestep_api::{ResourceVersion, Time, Uid};
 use kubestep_framework::host::{ApiEvent, RelatedObject};
 use kubestep_framework::pod::NamespacedName;
 
@@ -19,7 +19,7 @@ struct SeriesKey {
     action: &'static str,
     reason: &'static str,
     reporter: Symbol,
-    regarding: (NamespacedName, Symbol, ResourceVersion),
+    regarding: (NamespacedName, Uid, ResourceVersion),
     related: Option<RelatedObject>,
 }
 

@@ -21,9 +21,9 @@ const LIFE: usize = 150;
 const PACE: i64 = 2_000_000;
 /// Pods from one new node to the next.
 const NODE_PACE: usize = 300;
-/// Interned strings of a pod that no other pod has, at most: its name and its UID. One in four is
-/// the only pod of a job, which has a name and a UID, too.
-pub const STRINGS_PER_POD: f64 = 2.5;
+/// Interned strings of a pod that no other pod has, at most: its name. One in four is the only pod
+/// of a job, which has a name, too, and whose UID is a label of the pod.
+pub const STRINGS_PER_POD: f64 = 1.5;
 
 pub struct BusyCluster {
     now: Time,

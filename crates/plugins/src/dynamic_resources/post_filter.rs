@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ResourceClaim};
+use kubestep_api::{Kind, ResourceClaim, Uid};
 use kubestep_config::versions::Switch;
 use kubestep_framework::host::{Host, HostError};
 use kubestep_framework::plugin::{CycleContext, PostFilterContext};
@@ -65,7 +65,7 @@ fn unavailable(cx: &PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -
     nodes.flat_map(|(_, claims)| claims.iter().copied()).collect()
 }
 
-fn is_only_for(claim: &ResourceClaim, pod: Symbol) -> bool {
+fn is_only_for(claim: &ResourceClaim, pod: Uid) -> bool {
     match claim.status.reserved_for.as_slice() {
         [] => true,
         [only] => only.uid == pod,

@@ -7,7 +7,7 @@ use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     AllocationResult, Duration, Object, PodExtendedResourceClaimStatus, ResourceClaim,
-    ResourceClaimConsumerReference, Time,
+    ResourceClaimConsumerReference, Time, Uid,
 };
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::host::{Host, HostError};
@@ -239,7 +239,7 @@ fn create(
     let namespace = claim.metadata.namespace;
     claim.status.allocation = None;
     claim.metadata.name = Symbol::EMPTY;
-    claim.metadata.uid = Symbol::EMPTY;
+    claim.metadata.uid = Uid::EMPTY;
     let created = ready!(cx.host.create(cx.pod.uid(), claim.into()));
     let what = format!("create claim for extended resources {namespace}/");
     Poll::Ready(created.map_err(|error| error.context(what)).and_then(claim_of))

@@ -11,7 +11,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{
     AllocationResult, ContainerExtendedResourceRequest, Duration,
-    NodeAllocatableResourceClaimStatus, ResourceClaim, ResourceClaimConsumerReference, Time,
+    NodeAllocatableResourceClaimStatus, ResourceClaim, ResourceClaimConsumerReference, Time, Uid,
 };
 use kubestep_framework::status::Status;
 
@@ -101,7 +101,7 @@ pub struct ClaimState {
     /// The number of claims of the spec.
     pub user_owned: usize,
     /// The UID of the claim for extended resources until it is created.
-    pub initial_uid: Symbol,
+    pub initial_uid: Uid,
     /// The scalar resources that the pod requests, extended resources among them.
     pub scalars: Vec<(Symbol, i64)>,
     /// Set if a claim must be allocated.

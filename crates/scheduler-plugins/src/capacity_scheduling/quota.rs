@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use kubestep_framework::api::custom::{Custom, CustomKind, CustomKindInfo, KindNames};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Pod, ResourceList};
+use kubestep_framework::api::{Pod, ResourceList, Uid};
 use kubestep_framework::resource::{Resource, amount};
 use kubestep_framework::shared::PluginState;
 
@@ -78,7 +78,7 @@ pub struct Quota {
     max: Resource,
     used: Resource,
     /// UIDs of the pods that count in `used`.
-    pods: BTreeSet<Symbol>,
+    pods: BTreeSet<Uid>,
 }
 
 /// A resource of which more would be used than is allowed.

@@ -19,7 +19,7 @@ use crate::coscheduling::check::Checked;
 use crate::coscheduling::group::{PODGROUPS, PodGroup, group_of};
 use crate::coscheduling::state::{GroupOrder, GroupTimes, Members};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Duration, Kind, Object, ObjectKey, Pod};
+use kubestep_framework::api::{Duration, Kind, Object, ObjectKey, Pod, Uid};
 use kubestep_framework::config::validation::Findings;
 use kubestep_framework::config::{
     ArgsType, Arguments, ExtensionPoint, FeatureGates, FieldPath, PluginDescriptor, ProfileArgs,
@@ -264,7 +264,7 @@ impl Coscheduling {
         missing > 0.0 && missing / f64::from(min_member) > tolerated
     }
 
-    fn rejection(&self, uid: Symbol, text: &'static str) -> WaitingRejection {
+    fn rejection(&self, uid: Uid, text: &'static str) -> WaitingRejection {
         WaitingRejection { uid, plugin: self.name(), text }
     }
 

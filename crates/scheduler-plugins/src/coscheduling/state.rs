@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::coscheduling::group::{PODGROUPS, group_of};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{Duration, Pod, Time};
+use kubestep_framework::api::{Duration, Pod, Time, Uid};
 use kubestep_framework::objects::{CustomObjects, Objects};
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
 use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
@@ -24,7 +24,7 @@ impl PluginState for Members {}
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Group {
     /// The UIDs of all pods by name.
-    all: BTreeMap<Symbol, Symbol>,
+    all: BTreeMap<Symbol, Uid>,
     /// The names of those that have a node, or were given one at Permit.
     assigned: BTreeSet<Symbol>,
 }
@@ -99,7 +99,7 @@ impl Members {
     }
 
     /// The UIDs of the pods.
-    pub fn uids(&self, group: NamespacedName) -> impl Iterator<Item = Symbol> {
+    pub fn uids(&self, group: NamespacedName) -> impl Iterator<Item = Uid> {
         self.0.get(&group).into_iter().flat_map(|group| group.all.values().copied())
     }
 

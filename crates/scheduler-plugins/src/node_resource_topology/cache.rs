@@ -15,7 +15,7 @@ use super::fingerprint::fingerprint;
 use super::placement::{NumaPlacement, Victims, container_hash};
 use super::topology::{NodeResourceTopology, NumaZone, TOPOLOGIES, TopologyManager};
 use kubestep_framework::api::intern::Symbol;
-use kubestep_framework::api::{CustomObject, Object, Pod, PodPhase, ResourceList};
+use kubestep_framework::api::{CustomObject, Object, Pod, PodPhase, ResourceList, Uid};
 use kubestep_framework::events::EventObjects;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, HandlerContext};
@@ -62,7 +62,7 @@ pub enum NodeReport {
 
 /// UIDs of the pods on their way to each node.
 #[derive(Clone, Default, PartialEq, Debug)]
-struct Reserved(BTreeMap<Symbol, BTreeSet<Symbol>>);
+struct Reserved(BTreeMap<Symbol, BTreeSet<Uid>>);
 
 impl PluginState for Reserved {}
 

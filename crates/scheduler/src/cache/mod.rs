@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 
 use images::Images;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Pod};
+use kubestep_api::{Node, Pod, Uid};
 use kubestep_config::FeatureGates;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::shards::Shards;
@@ -33,7 +33,7 @@ pub enum CacheError {
     #[error("pod {uid}({key}) is in the cache, so can't be assumed")]
     Present {
         /// The UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// Its namespace and name.
         key: NamespacedName,
     },
@@ -41,7 +41,7 @@ pub enum CacheError {
     #[error("pod {uid}({key}) was assumed on {given} but assigned to {recorded}")]
     OtherNode {
         /// The UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// Its namespace and name.
         key: NamespacedName,
         /// The node of the pod to forget.
@@ -53,7 +53,7 @@ pub enum CacheError {
     #[error("pod {uid}({key}) wasn't assumed so cannot be forgotten")]
     NotAssumed {
         /// The UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// Its namespace and name.
         key: NamespacedName,
     },
@@ -61,7 +61,7 @@ pub enum CacheError {
     #[error("assumed pod {uid}({key}) should not be updated")]
     Assumed {
         /// The UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// Its namespace and name.
         key: NamespacedName,
     },
@@ -69,7 +69,7 @@ pub enum CacheError {
     #[error("pod {uid}({key}) is not added to scheduler cache, so cannot be updated")]
     NotAdded {
         /// The UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// Its namespace and name.
         key: NamespacedName,
     },
@@ -77,7 +77,7 @@ pub enum CacheError {
     #[error("pod {uid}({key}) is not found in scheduler cache, so cannot be removed from it")]
     NotFound {
         /// The UID of the pod.
-        uid: Symbol,
+        uid: Uid,
         /// Its namespace and name.
         key: NamespacedName,
     },
@@ -103,7 +103,7 @@ pub struct Cache {
     free: Vec<NodeId>,
     tree: Arc<NodeTree>,
     images: Images,
-    pods: Shards<Symbol, CachedPod>,
+    pods: Shards<Uid, CachedPod>,
     /// Slots of deleted nodes and ghosts with their former names. They are freed once the snapshot
     /// no longer uses them.
     vanished: BTreeMap<NodeId, Symbol>,
@@ -228,12 +228,12 @@ impl Cache {
     }
 
     /// Whether the pod is assumed.
-    pub(crate) fn is_assumed(&self, uid: Symbol) -> bool {
+    pub(crate) fn is_assumed(&self, uid: Uid) -> bool {
         self.pods.get(&uid).is_some_and(|state| state.assumed)
     }
 
     /// The pod with that UID.
-    pub fn pod(&self, uid: Symbol) -> Option<&Arc<PodInfo>> {
+    pub fn pod(&self, uid: Uid) -> Option<&Arc<PodInfo>> {
         self.pods.get(&uid).map(|state| &state.pod)
     }
 
@@ -297,7 +297,7 @@ impl Cache {
         self.pods.insert(pod.uid(), CachedPod { pod, assumed });
     }
 
-    fn take_pod(&mut self, uid: Symbol) -> Option<Arc<PodInfo>> {
+    fn take_pod(&mut self, uid: Uid) -> Option<Arc<PodInfo>> {
         let state = self.pods.remove(&uid)?;
         let id = self.slot(state.pod.pod.spec.node_name);
         self.node_mut(id).remove_pod(uid);

@@ -7,8 +7,8 @@
 use super::waiting::WaitingStage;
 use crate::Scheduler;
 use crate::host::SchedulerHost;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Time, Uid};
 use kubestep_config::Feature;
 use kubestep_framework::host::HostError;
 use kubestep_framework::plugin::Preemption;
@@ -129,15 +129,15 @@ impl Scheduler {
 /// Victims that are on their way to a node but not bound.
 struct UnboundVictims {
     /// UIDs of the pods that wait at Permit, or in PreBind.
-    waiting: Vec<(Symbol, WaitingStage)>,
+    waiting: Vec<(Uid, WaitingStage)>,
     /// Those of them that are preempted: UID, plugin, message.
-    preempted: Vec<(Symbol, Symbol, String)>,
+    preempted: Vec<(Uid, Symbol, String)>,
     /// Those of them that are rejected at Permit.
-    rejected: Vec<(Symbol, Symbol, String)>,
+    rejected: Vec<(Uid, Symbol, String)>,
 }
 
 impl VictimHooks for UnboundVictims {
-    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
+    fn preempt_waiting(&mut self, uid: Uid, plugin: Symbol, message: &str) -> Option<bool> {
         if !self.waiting.iter().any(|(waiting, _)| *waiting == uid) {
             return None;
         }
@@ -145,7 +145,7 @@ impl VictimHooks for UnboundVictims {
         Some(true)
     }
 
-    fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+    fn reject_waiting(&mut self, uid: Uid, plugin: Symbol, message: &str) -> bool {
         let is_at_permit = self.waiting.contains(&(uid, WaitingStage::Permit));
         if is_at_permit {
             self.rejected.push((uid, plugin, message.to_owned()));
@@ -154,7 +154,7 @@ impl VictimHooks for UnboundVictims {
     }
 
     /// A victim in PreBind is among those that wait.
-    fn cancel_binding(&mut self, _: Symbol, _: &str) -> Option<bool> {
+    fn cancel_binding(&mut self, _: Uid, _: &str) -> Option<bool> {
         None
     }
 }

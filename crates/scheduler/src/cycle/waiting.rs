@@ -9,7 +9,7 @@ use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::host::SchedulerHost;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Time};
+use kubestep_api::{Duration, Time, Uid};
 use kubestep_framework::effects::WaitingRejection;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
@@ -149,7 +149,7 @@ impl WaitingPods {
     }
 
     /// The position of a pod that waits at Permit.
-    fn at_permit(&self, uid: Symbol) -> Option<usize> {
+    fn at_permit(&self, uid: Uid) -> Option<usize> {
         let is_it = |waiting: &WaitingPod| {
             waiting.stage == WaitingStage::Permit && waiting.pod().uid() == uid
         };
@@ -157,12 +157,12 @@ impl WaitingPods {
     }
 
     /// Whether the pod with that UID waits at Permit.
-    pub(crate) fn is_at_permit(&self, uid: Symbol) -> bool {
+    pub(crate) fn is_at_permit(&self, uid: Uid) -> bool {
         self.at_permit(uid).is_some()
     }
 
     /// The position of a pod that waits in PreBind for a plugin.
-    fn in_pre_bind(&self, uid: Symbol) -> Option<usize> {
+    fn in_pre_bind(&self, uid: Uid) -> Option<usize> {
         let is_it =
             |waiting: &WaitingPod| waiting.pod().uid() == uid && waiting.in_pre_bind().is_some();
         self.0.iter().position(is_it)
@@ -211,7 +211,7 @@ impl Scheduler {
     /// more, it is bound. `false` if no such pod waits.
     pub fn allow_waiting(
         &mut self,
-        uid: Symbol,
+        uid: Uid,
         plugin: Option<Symbol>,
         now: Time,
         host: &mut dyn SchedulerHost,
@@ -226,7 +226,7 @@ impl Scheduler {
     /// Rejects a waiting pod in the name of `plugin`. `false` if no such pod waits.
     pub fn reject_waiting(
         &mut self,
-        uid: Symbol,
+        uid: Uid,
         plugin: Symbol,
         message: &str,
         now: Time,
@@ -259,7 +259,7 @@ impl Scheduler {
     /// Preempts a waiting pod: an error, not a rejection.
     pub(crate) fn preempt_waiting(
         &mut self,
-        uid: Symbol,
+        uid: Uid,
         plugin: Symbol,
         message: &str,
         now: Time,
@@ -297,7 +297,7 @@ impl Scheduler {
 
     /// Goes on after an answer to a write: with the pod of that UID if its binding was answered,
     /// with all pods in PreBind for `None`.
-    pub fn answered(&mut self, bound: Option<Symbol>, now: Time, host: &mut dyn SchedulerHost) {
+    pub fn answered(&mut self, bound: Option<Uid>, now: Time, host: &mut dyn SchedulerHost) {
         let due = self.waiting.take_due(|waiting| match bound {
             Some(uid) => waiting.stage == WaitingStage::Bind && waiting.pod().uid() == uid,
             None => waiting.stage == WaitingStage::PreBind,

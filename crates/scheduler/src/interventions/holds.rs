@@ -9,9 +9,8 @@ use std::fmt;
 use crate::Scheduler;
 use crate::host::SchedulerHost;
 use kubestep_api::glob::glob;
-use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{ParseSelectorError, Selector};
-use kubestep_api::{Duration, Time};
+use kubestep_api::{Duration, Time, Uid};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::intervention::HOLD;
 use kubestep_framework::runtime::binding::MAX_PERMIT_TIMEOUT;
@@ -153,7 +152,7 @@ pub fn release(
         let by_rule = waiting.holds().iter().any(|hold| hold.plugin == HOLD);
         by_rule && pods.is_none_or(|pods| pods.matches(waiting.pod()))
     });
-    let held: Vec<Symbol> = held.map(|waiting| waiting.pod().uid()).collect();
+    let held: Vec<Uid> = held.map(|waiting| waiting.pod().uid()).collect();
     for uid in &held {
         scheduler.allow_waiting(*uid, Some(HOLD.into()), now, host);
     }

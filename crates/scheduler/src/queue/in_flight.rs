@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use kubestep_api::intern::Symbol;
+use kubestep_api::Uid;
 use kubestep_framework::events::{ClusterEvent, EventObjects};
 use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
 
@@ -30,7 +30,7 @@ enum InFlightEntry {
 #[derive(Clone, Default)]
 pub(super) struct InFlight {
     list: BTreeMap<u64, InFlightEntry>,
-    pods: HashMap<Symbol, u64>,
+    pods: HashMap<Uid, u64>,
     next: u64,
 }
 
@@ -46,7 +46,7 @@ impl InFlight {
     }
 
     /// Whether the pod with that UID is in flight.
-    pub(super) fn contains(&self, uid: Symbol) -> bool {
+    pub(super) fn contains(&self, uid: Uid) -> bool {
         self.pods.contains_key(&uid)
     }
 
@@ -92,7 +92,7 @@ impl InFlight {
     }
 
     /// The events since the pod was popped, in order; `None` if it is not in flight.
-    pub(super) fn events_since(&self, uid: Symbol) -> Option<Vec<Arc<InFlightEvent>>> {
+    pub(super) fn events_since(&self, uid: Uid) -> Option<Vec<Arc<InFlightEvent>>> {
         let after = self.pods.get(&uid)? + 1;
         let events = self.list.range(after..).filter_map(|(_, entry)| match entry {
             InFlightEntry::Event(event) => Some(event.clone()),
@@ -102,7 +102,7 @@ impl InFlight {
     }
 
     /// Removes the pod, and drops the events before the first pod that remains.
-    pub(super) fn done(&mut self, uid: Symbol) -> Option<Arc<QueuedPodInfo>> {
+    pub(super) fn done(&mut self, uid: Uid) -> Option<Arc<QueuedPodInfo>> {
         let place = self.pods.remove(&uid)?;
         let pod = self.list.remove(&place);
         while let Some(first) = self.list.first_entry()

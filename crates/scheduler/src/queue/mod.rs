@@ -24,7 +24,7 @@ use crate::queue::in_flight::InFlight;
 use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Time};
+use kubestep_api::{Duration, Time, Uid};
 use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::events::EventResource;
 use kubestep_framework::objects::Objects;
@@ -268,7 +268,7 @@ impl SchedulingQueue {
     }
 
     /// Ends the pod's time in flight when it is not requeued.
-    pub fn done(&mut self, uid: Symbol) {
+    pub fn done(&mut self, uid: Uid) {
         if !self.in_flight.contains(uid) {
             return;
         }
@@ -278,7 +278,7 @@ impl SchedulingQueue {
     }
 
     /// Whether the pod with that UID is in flight.
-    pub fn is_in_flight(&self, uid: Symbol) -> bool {
+    pub fn is_in_flight(&self, uid: Uid) -> bool {
         self.in_flight.contains(uid)
     }
 
@@ -302,7 +302,7 @@ impl SchedulingQueue {
     }
 
     /// Deletes the pod's nomination.
-    pub(crate) fn delete_nominated_pod_if_exists(&mut self, uid: Symbol) {
+    pub(crate) fn delete_nominated_pod_if_exists(&mut self, uid: Uid) {
         if self.nominator.contains(uid) {
             Arc::make_mut(&mut self.nominator).remove(uid);
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Pod, Uid};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -18,7 +18,7 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 struct NominatedPodRef {
     /// Namespace and name of the pod.
     key: NamespacedName,
-    uid: Symbol,
+    uid: Uid,
 }
 
 /// Nominated pods by node, in the order nominated, and the node by the pod's UID.
@@ -26,7 +26,7 @@ struct NominatedPodRef {
 pub(super) struct Nominator {
     /// Which pod is at which position in the lists of `pods`.
     by_node: HashMap<Symbol, Vec<NominatedPodRef>>,
-    node_of: HashMap<Symbol, Symbol>,
+    node_of: HashMap<Uid, Symbol>,
     /// The nodes by pod: two pods may bear a name one after the other.
     nodes_of: HashMap<NamespacedName, Vec<Symbol>>,
     /// As they were queued when they were last [updated](Nominator::update_pods).
@@ -66,7 +66,7 @@ impl Nominator {
     }
 
     /// Deletes the pod's nomination.
-    pub(super) fn remove(&mut self, uid: Symbol) {
+    pub(super) fn remove(&mut self, uid: Uid) {
         let Some(node) = self.node_of.remove(&uid) else { return };
         let Some(pods) = self.by_node.get_mut(&node) else { return };
         let Some(at) = pods.iter().position(|pod| pod.uid == uid) else { return };
@@ -89,7 +89,7 @@ impl Nominator {
     }
 
     /// Whether the pod with that UID is nominated.
-    pub(super) fn contains(&self, uid: Symbol) -> bool {
+    pub(super) fn contains(&self, uid: Uid) -> bool {
         self.node_of.contains_key(&uid)
     }
 

@@ -7,8 +7,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use super::{QueueSettings, SchedulingQueue, queue_sort, requeueing, with_orders};
-use kubestep_api::Time;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Time, Uid};
 use kubestep_framework::events::ClusterEvent;
 use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo};
@@ -128,7 +127,7 @@ impl SchedulingQueue {
     }
 
     /// Whether the pod with that UID is nominated.
-    pub(crate) fn is_nominated(&self, uid: Symbol) -> bool {
+    pub(crate) fn is_nominated(&self, uid: Uid) -> bool {
         self.nominator.contains(uid)
     }
 

@@ -13,8 +13,8 @@ use crate::cycle::Cycle;
 use crate::cycle::schedule_pod::PreFilterNodes;
 use crate::host::SchedulerHost;
 use crate::interventions;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Time, Uid};
 use kubestep_framework::pod::QueuedPodInfo;
 use kubestep_framework::record::{CycleRecord, OmittedLists, Outcome};
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -22,7 +22,7 @@ use kubestep_framework::status::node_statuses::Diagnosis;
 /// What is known of a cycle: enough to repeat it without its matrices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplayHint {
-    uid: Symbol,
+    uid: Uid,
     node: Symbol,
     /// How many nodes the search processed, which moves the start of the next one.
     processed: usize,

@@ -4,7 +4,7 @@ use super::*;
 use crate::pod::NamespacedName;
 use crate::preemption::NodeVictims;
 use crate::testing::{Asked, Cluster, FakeHost, PodBuilder, info, key, pod};
-use kubestep_api::Pod;
+use kubestep_api::{Pod, Uid};
 
 /// Pods at Permit and in PreBind by UID, with the result of rejecting or cancelling them.
 #[derive(Default)]
@@ -15,13 +15,13 @@ struct Unbound {
 }
 
 impl VictimHooks for Unbound {
-    fn preempt_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> Option<bool> {
+    fn preempt_waiting(&mut self, uid: Uid, plugin: Symbol, message: &str) -> Option<bool> {
         let (_, stopped) = self.waiting.iter().find(|(waiting, _)| uid == *waiting)?;
         self.messages.push(format!("{plugin}: {message}"));
         Some(*stopped)
     }
 
-    fn reject_waiting(&mut self, uid: Symbol, plugin: Symbol, message: &str) -> bool {
+    fn reject_waiting(&mut self, uid: Uid, plugin: Symbol, message: &str) -> bool {
         let waits = self.waiting.iter().any(|(waiting, _)| uid == *waiting);
         if waits {
             self.messages.push(format!("rejected by {plugin}: {message}"));
@@ -29,7 +29,7 @@ impl VictimHooks for Unbound {
         waits
     }
 
-    fn cancel_binding(&mut self, uid: Symbol, cause: &str) -> Option<bool> {
+    fn cancel_binding(&mut self, uid: Uid, cause: &str) -> Option<bool> {
         let (_, stopped) = self.binding.iter().find(|(binding, _)| uid == *binding)?;
         self.messages.push(cause.into());
         Some(*stopped)

@@ -13,7 +13,7 @@ use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     AllocationConfigSource, AllocationResult, DeviceAllocationConfiguration,
-    DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim,
+    DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim, Uid,
 };
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::error::PluginError;
@@ -78,8 +78,8 @@ impl DeviceSearch<'_> {
 
 /// A unique name for a share of a device. Upstream's is random; this one is the same in every
 /// run.
-fn share_id(claim: Symbol, device: DeviceId, at: usize) -> Symbol {
-    derived_uid(&format!("{claim}/{device}/{at}"))
+fn share_id(claim: Uid, device: DeviceId, at: usize) -> Symbol {
+    derived_uid(&format!("{claim}/{device}/{at}")).to_string().into()
 }
 
 /// The configurations of the requests' classes: each class once, with all of its requests. Older

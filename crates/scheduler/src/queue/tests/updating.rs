@@ -184,7 +184,7 @@ fn nominated_pods_are_those_of_the_queue() {
     bench.pop();
     let on_node = bench.queue.nominated_pods();
     let stub = &on_node.for_node("node1".into())[0];
-    assert_eq!((stub.key().name.as_str(), stub.uid().as_str()), ("a", "uid-a"));
+    assert_eq!((stub.key().name.as_str(), stub.uid()), ("a", "uid-a".into()));
     assert_eq!((stub.priority(), stub.pod.spec.priority), (0, None));
 }
 
