@@ -20,6 +20,7 @@ mod live;
 #[cfg(test)]
 mod recording_tests;
 mod refresh;
+mod reports;
 mod rows;
 mod scheduling;
 mod search;
@@ -179,6 +180,8 @@ impl Driver {
             Command::Fixes(pod) => self.fixes(*pod),
             Command::NewNodes(pod) => self.new_nodes(*pod),
             Command::Disruptions => self.disruptions(),
+            Command::Survive(text) => self.survive(text),
+            Command::Upgrade(text) => self.upgrade(text),
             Command::WhyView(pod) => self.why_view(*pod),
             Command::Fold(outline, key) => self.fold(*outline, *key),
         }
