@@ -75,9 +75,11 @@ pub(super) struct RunCommand {
     /// The same with the breakpoints and watches of a file, as :break save writes it
     #[arg(long, value_name = "FILE", help_heading = "Breakpoints")]
     breakpoints: Option<PathBuf>,
-    /// Lose each value of this node label in turn, such as topology.kubernetes.io/zone or zone, and
-    /// print what becomes of the pods; exit code 1 if some then have no node
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["capacity", "timings", "trace", "breaks"])]
+    /// Lose each value of this node label in turn, such as topology.kubernetes.io/zone or zone, or
+    /// each "node", and print what becomes of the pods; zone=a and "node a-0" lose one. Without a
+    /// value, each zone, or each node if there is one zone. Exit code 1 if some then have no node
+    #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["capacity", "timings", "trace", "breaks"])]
     survive: Option<String>,
     /// Also report which new nodes would take the pods that stay pending, and how many: of
     /// NodePools, of cluster-autoscaler's node groups, and copies of existing nodes

@@ -137,7 +137,8 @@ impl UpgradeCommand {
 
     fn report(&self, prepared: &PreparedUpgrade) -> Result<UpgradeReport> {
         let PreparedUpgrade { from, to, .. } = prepared;
-        let mut rejected: Vec<RejectedInput> = to.rejected.iter().map(rejected_gate).collect();
+        let mut rejected: Vec<RejectedInput> =
+            to.rejected.iter().map(RejectedInput::gate).collect();
         let problems = prepared.rejected_configuration()?;
         let starts = problems.is_empty();
         rejected.extend(problems);
@@ -197,18 +198,6 @@ fn after(from: &ChosenScheduler, release: Served) -> Result<TargetScheduler> {
         Err(error) => return Err(error).context("--feature-gates after the upgrade"),
     };
     Ok(TargetScheduler { release, gates, rejected })
-}
-
-fn rejected_gate(error: &FeatureGateError) -> RejectedInput {
-    let subject = match error {
-        FeatureGateError::Absent { feature, .. }
-        | FeatureGateError::Locked { feature, .. }
-        | FeatureGateError::Dependency { feature, .. } => feature.name().to_owned(),
-        FeatureGateError::NoValue(name)
-        | FeatureGateError::BadValue { name, .. }
-        | FeatureGateError::Unknown { name, .. } => name.clone(),
-    };
-    RejectedInput { kind: RejectedKind::FeatureGate, subject, reason: error.to_string() }
 }
 
 impl PreparedUpgrade {

@@ -1,12 +1,12 @@
 //! What the interface asks of the session: the one list of it. Actions and views make commands, the driver does
 //! them.
 
+use super::command_result::MenuItem;
 use super::model::{CyclePosition, OutlineKind};
 use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
 use kubestep_debug::decision::ManualDecision;
 use kubestep_debug::edit::Edit;
-use kubestep_debug::edit::offers::EditOffer;
 use kubestep_framework::pod::NamespacedName;
 
 /// A command for the session.
@@ -66,6 +66,10 @@ pub enum Command {
     NewNodes(NamespacedName),
     /// What happened to drained and lost nodes and to rollouts, in a window.
     Disruptions,
+    /// What becomes of the pods if nodes are lost: which, as typed.
+    Survive(String),
+    /// What an upgrade changes for the pods: the versions, as typed.
+    Upgrade(String),
     /// Explains what a cycle found on a node, with causes and formulas.
     ExplainNode(u64, Symbol),
     /// Two nodes side by side, in a window.
@@ -119,7 +123,7 @@ pub enum WhatIfCommand {
     /// Offers the edits of an object; of a node also the decisions about a pod.
     Menu(ObjectKey, Option<NamespacedName>),
     /// Offers these edits, under a title.
-    Offers(String, Vec<EditOffer>),
+    Offers(String, Vec<MenuItem>),
     /// Opens an object as YAML in the editor.
     OpenEditor(ObjectKey),
     /// Does an edit that was typed.

@@ -1,6 +1,6 @@
 //! What doing a command led to, for the interface to show.
 
-use super::command::WhatIfCommand;
+use super::command::{Command, WhatIfCommand};
 use super::compare::Table;
 use super::lines::DetailLine;
 use super::view_id::ViewId;
@@ -79,8 +79,48 @@ pub enum WindowContent {
     Branches(String, Vec<Choice>),
     /// Two nodes side by side.
     Table(String, Table),
-    /// Edits to choose from.
-    Offers(String, Vec<EditOffer>),
+    /// Edits and commands to choose from.
+    Offers(String, Vec<MenuItem>),
+    /// A report that was computed in the background.
+    Report {
+        title: String,
+        lines: Vec<String>,
+        /// The command line that shows it again.
+        line: String,
+    },
+}
+
+/// An entry of a menu.
+#[derive(Clone, PartialEq, Debug)]
+pub enum MenuItem {
+    /// An edit, in a branch.
+    Edit(EditOffer),
+    /// A command that only shows something.
+    Command {
+        /// As it is typed.
+        line: String,
+        /// What it does, in a few words.
+        about: &'static str,
+        command: Command,
+    },
+}
+
+impl MenuItem {
+    /// As it is typed, with the format of what is missing.
+    pub fn label(&self) -> String {
+        match self {
+            MenuItem::Edit(offer) => offer.label(),
+            MenuItem::Command { line, .. } => format!(":{line}"),
+        }
+    }
+
+    /// What it does, in a few words.
+    pub fn about(&self) -> &'static str {
+        match self {
+            MenuItem::Edit(offer) => offer.about(),
+            MenuItem::Command { about, .. } => about,
+        }
+    }
 }
 
 /// An object for the editor.

@@ -22,6 +22,7 @@ mod look_tests;
 #[cfg(test)]
 mod recording_tests;
 mod refresh;
+mod reports;
 mod rows;
 mod scheduling;
 mod search;
@@ -181,6 +182,8 @@ impl Driver {
             Command::Fixes(pod) => self.fixes(*pod),
             Command::NewNodes(pod) => self.new_nodes(*pod),
             Command::Disruptions => self.disruptions(),
+            Command::Survive(text) => self.survive(text),
+            Command::Upgrade(text) => self.upgrade(text),
             Command::WhyView(pod) => self.why_view(*pod),
             Command::WhyCandidate(pod, node) => self.why_candidate(*pod, *node),
             Command::Fold(outline, key) => self.fold(*outline, *key),

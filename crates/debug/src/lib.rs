@@ -100,6 +100,7 @@ pub mod new_node;
 pub mod not_created;
 pub mod preview;
 pub mod session;
+pub mod survive;
 pub mod timeline;
 pub mod timer;
 pub mod times;

@@ -203,6 +203,8 @@ pub struct PostFilterAnswer {
     pub candidates: Vec<Candidate>,
     /// What the dry run found on the nodes that are no candidates.
     pub dry_run: Option<Arc<NodeStatuses>>,
+    /// Which pods the plugin may evict for the pod and why, if that is not their priority alone.
+    pub victim_rule: Option<Arc<str>>,
     /// The victims to evict.
     pub preemption: Option<Preemption>,
     /// What else the scheduler does.

@@ -252,6 +252,7 @@ mod tests {
             node: node.into(),
             victims: vec![key(&format!("on-{node}"))],
             pdb_violations: 0,
+            reasons: Vec::new(),
         };
         assert_eq!(outcome.answer.candidates, ["n1", "n2", "n3"].map(candidate));
         let preemption = outcome.answer.preemption.unwrap();

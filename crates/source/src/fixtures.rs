@@ -57,8 +57,8 @@ stories! {
     "cordoned": "every node is cordoned",
     "node-pools": "every node is full, and one of karpenter's pools can create one that fits"
         => ["continue", "new-nodes"],
-    "zone-loss": "a budget delays a drain; run --survive zone shows which zone can be lost"
-        => ["drain node a-0", "continue", "disruptions"],
+    "zone-loss": "which zone can be lost, and how a budget delays a drain"
+        => ["survive zone"],
     "rollout": "which pods a rollout replaces in which order, and where it gets stuck"
         => ["rollout deployment web cpu=1500m", "continue", "disruptions"],
     "opaque-plugin": "plugins that kubestep does not have, and what they could change"
@@ -67,7 +67,7 @@ stories! {
     "numa": "enough is free on the node, but not in one NUMA zone",
     "quota": "a namespace gets back what another borrowed of its elastic quota",
     "upgrade": "what another version of Kubernetes decides otherwise"
-        => ["kube-version 1.33", "continue", "differences"],
+        => ["upgrade 1.33"],
 }
 
 impl Story {

@@ -267,13 +267,13 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "survive",
         title: "What if a zone or node goes away?",
-        description: "Loses each value of a node label in turn (zone, pool, hostname) and reports which pods then stay pending.",
+        description: "Loses each value of a node label in turn (zone, pool, hostname), or one zone or node, and reports which pods then stay pending.",
         command: &["run"],
         arguments: &[
             &[Parameter::required(
                 "key",
                 ArgumentForm::Text("--survive"),
-                "The node label: zone, hostname, or any key such as topology.kubernetes.io/zone",
+                "The node label: zone, hostname, or any key such as topology.kubernetes.io/zone; node for each node; zone=a or \"node a-0\" for one",
             )],
             INPUT,
             CYCLES,

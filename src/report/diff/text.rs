@@ -6,6 +6,7 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 
 use crate::report::cut::CutRuns;
+use crate::report::upgrade::text::VersionCauses;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
@@ -26,12 +27,28 @@ const SCORES: usize = 6;
 pub fn text(difference: &Difference, sides: &Pair<String>, cut: &CutRuns) -> String {
     let lines = cut.lines(Pair { a: "a", b: "b" }).into_iter();
     let lines: String = lines.map(|line| line + "\n").collect();
-    with_causes(difference, sides, &lines)
+    whole(difference, sides, &format!("{difference}\n"), &lines)
 }
 
-/// The whole difference, with `causes` between the summary and the pods.
-pub fn with_causes(difference: &Difference, sides: &Pair<String>, causes: &str) -> String {
-    let mut out = format!("a: {}\nb: {}\n{difference}\n", sides.a, sides.b);
+/// The whole difference, with what a version causes between the summary and the pods. Where that is
+/// all, its summary is the only one.
+pub fn with_causes(
+    difference: &Difference,
+    sides: &Pair<String>,
+    causes: &VersionCauses,
+) -> String {
+    let VersionCauses { summary, text, .. } = causes;
+    match causes.explains_all {
+        true => whole(difference, sides, summary, text),
+        false => {
+            whole(difference, sides, &format!("{difference}\n"), &format!("\n{summary}{text}"))
+        }
+    }
+}
+
+/// The whole difference, with `more` between the summary and the pods.
+pub fn whole(difference: &Difference, sides: &Pair<String>, summary: &str, more: &str) -> String {
+    let mut out = format!("a: {}\nb: {}\n{summary}", sides.a, sides.b);
     for (side, uncertain) in [("a", difference.uncertain.a), ("b", difference.uncertain.b)] {
         if uncertain > 0 {
             let decisions = count(uncertain, "decision");
@@ -40,7 +57,7 @@ pub fn with_causes(difference: &Difference, sides: &Pair<String>, causes: &str) 
         }
     }
     out.push_str(&nodes_of_one_side(difference));
-    out.push_str(causes);
+    out.push_str(more);
     let (quiet, telling): (Vec<_>, Vec<_>) =
         difference.pods.iter().partition(|pod| differs_only_on_other_nodes(pod));
     for pod in telling {

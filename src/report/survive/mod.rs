@@ -1,5 +1,5 @@
-//! `run --survive`: what becomes of the pods when each failure domain is lost in turn. One type,
-//! and one file per output format.
+//! `run --survive` and `:survive`: what becomes of the pods when each failure domain is lost in
+//! turn. One type, and one file per output format.
 
 pub mod json;
 pub mod junit;
@@ -14,12 +14,14 @@ use kubestep_cluster::World;
 use kubestep_cluster::disruption::{NO_CONTROLLER, RemovedPod};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
+use kubestep_debug::edit::EditError;
+use kubestep_debug::survive::{Loss, LossTrial, Losses};
 use kubestep_framework::pod::NamespacedName;
 
 /// The loss of every domain, one at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SurviveReport {
-    /// The label key whose values are the domains.
+    /// The label key whose values are the domains; `node` if nodes are lost by name.
     pub key: Symbol,
     /// The domains that were tried, by the label's value.
     pub domains: Vec<LostDomain>,
@@ -38,7 +40,7 @@ pub struct SurviveReport {
 /// The loss of one domain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LostDomain {
-    /// The value that the lost nodes have.
+    /// The value that the lost nodes have, or the name of the node.
     pub value: Symbol,
     /// How many nodes have it.
     pub nodes: usize,
@@ -63,16 +65,17 @@ pub struct UnplacedPod {
     pub replaces: Option<RemovedPod>,
 }
 
+/// That some nodes are in no domain.
+fn outside(losses: &Losses) -> Option<String> {
+    let (outside, key) = (losses.outside, losses.key);
+    let have = if outside == 1 { "has" } else { "have" };
+    (outside > 0).then(|| format!("{} {have} no label {key}", count(outside, "node")))
+}
+
 impl LostDomain {
     /// The report of a session in which the domain was lost. What there was before does not count:
     /// disruptions of `start`, and `before`, the pods that were pending, sorted by name.
-    pub fn new(
-        value: Symbol,
-        nodes: usize,
-        session: &Session,
-        start: &World,
-        before: &[Pending],
-    ) -> LostDomain {
+    pub fn new(loss: &Loss, session: &Session, start: &World, before: &[Pending]) -> LostDomain {
         let mut disruption = DisruptionReport::new(session).unwrap_or_default();
         if let Some(earlier) = start.disruptions() {
             disruption.left.drain(..earlier.removed().len());
@@ -90,10 +93,10 @@ impl LostDomain {
                 pending,
             });
         LostDomain {
-            value,
-            nodes,
+            value: loss.value,
+            nodes: loss.nodes,
             unplaced: unplaced.collect(),
-            cycles: session.world().scheduler().cycles(),
+            cycles: session.world().scheduler().cycles() - start.scheduler().cycles(),
             disruption,
             cut: None,
         }
@@ -117,7 +120,62 @@ impl LostDomain {
     }
 }
 
+/// How far the losses are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LossProgress {
+    /// Domains that were lost.
+    pub done: usize,
+    /// All domains.
+    pub of: usize,
+    /// Scheduling cycles of the one under way.
+    pub cycles: u64,
+}
+
 impl SurviveReport {
+    /// Schedules the queue, then loses each domain, on a copy, with at most `limit` cycles each. If
+    /// `go_on` returns false, the report has the domains that were tried until then.
+    ///
+    /// # Errors
+    /// The nodes cannot be lost.
+    pub fn new(
+        session: &mut Session,
+        losses: &Losses,
+        limit: usize,
+        go_on: &dyn Fn(LossProgress) -> bool,
+    ) -> Result<SurviveReport, EditError> {
+        let of = losses.each.len();
+        let progress = |done, cycles| LossProgress { done, of, cycles };
+        let first = session.world().scheduler().cycles();
+        let ran = session
+            .run_to_end(limit, |record| !go_on(progress(0, record.cycle.saturating_sub(first))));
+        let cut_before = session.is_cut(ran, limit).then_some(limit);
+        let before = outcome::pending(session);
+        let mut report = SurviveReport {
+            key: losses.key,
+            domains: Vec::new(),
+            of,
+            cut_before,
+            gates: *session.world().scheduler().features(),
+            notices: outside(losses).into_iter().collect(),
+            pending_before: before,
+        };
+        let (world, memory) = (session.world(), session.history_memory());
+        let trial = LossTrial { world, limit, memory };
+        for (done, loss) in losses.each.iter().enumerate().filter(|_| cut_before.is_none()) {
+            let go_on = |cycles| go_on(progress(done, cycles));
+            let lost = if go_on(0) { trial.lose(loss.set, &go_on)? } else { None };
+            let Some((session, cut)) = lost else { break };
+            let domain = LostDomain::new(loss, &session, world, &report.pending_before);
+            report.domains.push(LostDomain { cut, ..domain });
+        }
+        Ok(report)
+    }
+
+    /// A domain in words: `topology.kubernetes.io/zone=a`, `node a-0`.
+    pub fn describe(&self, domain: &LostDomain) -> String {
+        Losses::describe(self.key, domain.value)
+    }
+
     /// Whether every pod has a node, whichever domain is lost.
     pub fn survives(&self) -> bool {
         self.is_complete() && !self.fails()

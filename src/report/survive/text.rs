@@ -9,14 +9,26 @@ use crate::report::cut::ended_after;
 use crate::report::disruption::describe_violation;
 use kubestep_api::words::count;
 
+/// The answer first, then the table and the details: for a window, which may not show all.
+pub fn answer_first(report: &SurviveReport) -> String {
+    let notices: String = report.notices.iter().map(|notice| notice.clone() + "\n").collect();
+    // A window keeps the columns of indented rows.
+    let rows: String = table(report).lines().map(|row| format!("  {row}\n")).collect();
+    notices + &conclusion(report) + "\n" + &rows + &all_details(report)
+}
+
 /// A table of the domains; then for each that is not survived the pods without a node, and why.
 pub fn text(report: &SurviveReport) -> String {
-    let mut text = table(report);
-    for domain in &report.domains {
-        text.push_str(&details(report, domain));
-    }
-    text.push('\n');
-    text.push_str(&answer(report));
+    table(report) + &all_details(report) + "\n" + &conclusion(report)
+}
+
+fn all_details(report: &SurviveReport) -> String {
+    report.domains.iter().map(|domain| details(report, domain)).collect()
+}
+
+/// The answer, and what it does not cover.
+fn conclusion(report: &SurviveReport) -> String {
+    let mut text = answer(report);
     text.extend(report.not_lost().map(|why| why + "\n"));
     // Writing into a String cannot fail.
     if !report.pending_before.is_empty() && report.cut_before.is_none() {
@@ -39,9 +51,15 @@ fn answer(report: &SurviveReport) -> String {
         (0, known) if cut > 0 => {
             format!("losing {known} of {tried} leaves no pod without a node\n")
         }
+        (0, 1) if report.of == 1 => {
+            format!("every pod that a controller recreates has a node without {}\n", only(report))
+        }
         (0, known) => format!(
             "every pod that a controller recreates has a node, whichever of {known} is lost\n"
         ),
+        (1, 1) if report.of == 1 => {
+            format!("losing {} leaves pods without a node\n", only(report))
+        }
         (failed, known) => format!("losing {failed} of {known} leaves pods without a node\n"),
     };
     let not_known = match cut {
@@ -51,9 +69,15 @@ fn answer(report: &SurviveReport) -> String {
     known + &not_known
 }
 
+/// The only domain.
+fn only(report: &SurviveReport) -> String {
+    report.domains.first().map(|domain| report.describe(domain)).unwrap_or_default()
+}
+
+/// The key is without what is before its slash, which the details have.
 fn table(report: &SurviveReport) -> String {
-    let head =
-        [report.key.as_str(), "nodes", "pods lost", "placed", "without a node", "no controller"];
+    let key = report.key.rsplit('/').next().unwrap_or_default();
+    let head = [key, "nodes", "pods lost", "placed", "without a node", "no controller"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(report.domains.iter().map(|domain| {
         let numbers = [
@@ -85,7 +109,7 @@ fn details(report: &SurviveReport, domain: &LostDomain) -> String {
     if domain.unplaced.is_empty() && violations.is_empty() {
         return text;
     }
-    let _ = writeln!(text, "\nwithout {}={}:", report.key, domain.value);
+    let _ = writeln!(text, "\nwithout {}:", report.describe(domain));
     if let Some(limit) = domain.cut {
         let (ended, pods) = (ended_after(limit), count(domain.unplaced.len(), "pod"));
         let _ = writeln!(text, "  {ended}: not known for {pods} without a node so far");

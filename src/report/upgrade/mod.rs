@@ -6,8 +6,8 @@ pub mod junit;
 pub mod text;
 
 use crate::report::cut::CutRuns;
-use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Evidence, Switch};
+use kubestep_config::{FeatureGateError, FeatureGates};
 use kubestep_debug::diff::Pair;
 use kubestep_debug::upgrade::Upgrade;
 
@@ -35,6 +35,21 @@ pub struct RejectedInput {
     pub subject: String,
     /// Why, and what to do, in a sentence.
     pub reason: String,
+}
+
+impl RejectedInput {
+    /// A gate that was set and that the second version does not take.
+    pub fn gate(error: &FeatureGateError) -> RejectedInput {
+        let subject = match error {
+            FeatureGateError::Absent { feature, .. }
+            | FeatureGateError::Locked { feature, .. }
+            | FeatureGateError::Dependency { feature, .. } => feature.name().to_owned(),
+            FeatureGateError::NoValue(name)
+            | FeatureGateError::BadValue { name, .. }
+            | FeatureGateError::Unknown { name, .. } => name.clone(),
+        };
+        RejectedInput { kind: RejectedKind::FeatureGate, subject, reason: error.to_string() }
+    }
 }
 
 /// Inputs that the newer version does not accept.

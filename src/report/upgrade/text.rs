@@ -48,19 +48,30 @@ pub fn between_branches(
     upgrade: &Upgrade,
     gates: Pair<FeatureGates>,
     difference: &Difference,
-) -> String {
+) -> VersionCauses {
     let (a, b) = (gates.a.version_words(), gates.b.version_words());
-    let mut out = format!("\nkube-scheduler {a} → {b}: {}", summary(upgrade));
-    out.push_str(&causes(upgrade, gates));
+    let summary = format!("kube-scheduler {a} → {b}: {}", summary(upgrade));
+    let mut text = causes(upgrade, gates);
     let ends = |pod: &&OutcomeDifference| pod.aspect == Aspect::End;
     let by_version = |name| upgrade.pods.iter().filter(ends).any(|pod| pod.pod == name);
     let others = difference.pods.iter().filter(|pod| pod.change != diff::PodChange::Reasons);
     let others = others.map(|pod| pod.pod).filter(|pod| !by_version(*pod));
     let others: Vec<String> = others.map(|pod| pod.to_string()).collect();
     if !others.is_empty() {
-        let _ = writeln!(out, "\nNot because of the version: {}", others.join(", "));
+        let _ = writeln!(text, "\nNot because of the version: {}", others.join(", "));
     }
-    out
+    VersionCauses { summary, text, explains_all: others.is_empty() }
+}
+
+/// What a version changes between two branches, as text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct VersionCauses {
+    /// The answer in a line.
+    pub summary: String,
+    /// Each cause with its pods.
+    pub text: String,
+    /// Whether nothing else makes pods end in another state, so that the line is the whole answer.
+    pub explains_all: bool,
 }
 
 /// Each cause with its pods.

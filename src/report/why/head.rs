@@ -3,7 +3,7 @@
 use super::{decisive, names, placement, preemption};
 use kubestep_api::words::count;
 use kubestep_debug::why::{
-    Basis, NodeWhy, PodLocation, PodProblem, PreFilterRejection, ProblemKind, Why,
+    Basis, EarlierRejection, NodeWhy, PodLocation, PodProblem, PreFilterRejection, ProblemKind, Why,
 };
 use kubestep_framework::record::QueueName;
 
@@ -32,6 +32,7 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
     let state = decisive.and_then(|_| state(why)).map(|state| state + " ").unwrap_or_default();
     lines.push(format!("{state}{}", verdict(why)).trim_end().to_owned());
     lines.retain(|line| !line.is_empty());
+    lines.extend(why.rejected_before.iter().flat_map(rejected_before));
     lines.extend(certainty(why));
     for problem in why.problems.iter().filter(|problem| !problem.blocking) {
         lines.push(format!("  note: {}: {}", problem.text, problem.advice));
@@ -43,6 +44,14 @@ pub(super) fn lines(why: &Why) -> Vec<String> {
 /// it preempted.
 fn outcome(why: &Why) -> Option<String> {
     margin(why, false).or_else(|| preemption::of_placed(why).map(|words| format!(": {words}")))
+}
+
+/// What rejected the pod before any node was evaluated, in an attempt before it was placed.
+fn rejected_before(rejection: &EarlierRejection) -> Vec<String> {
+    let EarlierRejection { cycle, attempt, reasons } = rejection;
+    let reasons = reasons.iter().map(|reason| format!("  {}: {}", reason.plugin, reason.text));
+    let heading = format!("Attempt {attempt} (cycle {cycle}) was rejected on every node:");
+    std::iter::once(heading).chain(reasons).collect()
 }
 
 /// How certain the decision is, and what it depends on.

@@ -21,8 +21,12 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         return vec![format!("Preemption: {rejection}")];
     }
     let mut lines = vec![verdict(why, found)];
+    lines.extend(found.rule.iter().map(|rule| format!("  {rule}")));
     let most = lines_shown(found.candidates.len(), if wide { usize::MAX } else { CANDIDATES });
-    lines.extend(found.candidates.iter().take(most).map(|one| candidate(one, found.chosen)));
+    for one in found.candidates.iter().take(most) {
+        lines.push(candidate(one, found.chosen));
+        lines.extend(one.reasons.iter().map(|reason| format!("    {reason}")));
+    }
     if found.candidates.len() > most {
         lines.push(format!("  and {}", count(found.candidates.len() - most, "more candidate")));
     }
@@ -86,7 +90,10 @@ fn is_done(why: &Why, node: Symbol) -> bool {
 
 fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     let Some(chosen) = found.chosen else {
-        return "Preemption: evicting pods of lower priority does not help on any node.".to_owned();
+        return match found.rule {
+            Some(_) => format!("Preemption: {} does not help on any node.", preemptor(found, "it")),
+            None => "Preemption: evicting pods of lower priority does not help on any node.".into(),
+        };
     };
     let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
     match why.place {
@@ -139,6 +146,7 @@ pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
         None => verdict(why, found).trim_end_matches(':').to_owned(),
     };
     let mut items = vec![OutlineItem::heading("preemption", heading)];
+    items.extend(found.rule.iter().map(|rule| OutlineItem::new(1, rule.clone())));
     for candidate in &found.candidates {
         let better = found.chosen.zip(candidate.loses_by);
         let by = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
@@ -151,6 +159,7 @@ pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
         items.push(OutlineItem { id: candidate_id(candidate.node), ..line });
         let victims = candidate.victims.iter();
         items.extend(victims.map(|of| OutlineItem::new(2, victim(of)).to(LinkTarget::Pod(of.pod))));
+        items.extend(candidate.reasons.iter().map(|reason| OutlineItem::new(2, reason.clone())));
     }
     for other in &found.others {
         let text = format!("no candidate: {}: {}", of_nodes(&other.nodes), other.reason);

@@ -61,7 +61,8 @@ impl Completion {
             "watch" => self.subjects(typed),
             "what-if" => self.edits(typed),
             "edit" => self.objects(typed),
-            "versions" => fitting(&mut KubeVersion::all().map(|version| version.to_string())),
+            "versions" | "upgrade" => versions(typed),
+            "survive" => self.losses(typed),
             "branch" | "differences" => fitting(&mut self.names.branches.iter().cloned()),
             _ => Vec::new(),
         }
@@ -123,6 +124,28 @@ impl Completion {
             "PLUGIN=NUMBER" => fitting(&mut plugins.iter().map(|plugin| format!("{plugin}="))),
             _ => Vec::new(),
         }
+    }
+
+    /// What `survive` takes: `node`, a node, a label key or a key with its value; of well-known
+    /// keys also the part after the slash.
+    fn losses(&self, typed: &str) -> Vec<String> {
+        if let Some(name) = typed.strip_prefix("node ") {
+            let names = self.names_of("node", name).into_iter();
+            return names.map(|name| format!("node {name}")).collect();
+        }
+        let short = |label: &str| label.rsplit_once('/').map(|(_, name)| name.to_owned());
+        let key = |label: &str| label.split('=').next().unwrap_or_default().to_owned();
+        let labels = &self.names.labels;
+        let keys: BTreeSet<String> = labels.iter().map(|label| key(label)).collect();
+        let all = std::iter::once("node".to_owned())
+            .chain(keys.iter().filter_map(|key| short(key)))
+            .chain(keys.iter().cloned())
+            .chain(labels.iter().filter_map(|label| short(label)))
+            .chain(labels.iter().cloned());
+        let mut seen = BTreeSet::new();
+        all.filter(|word| word.starts_with(typed) && seen.insert(word.clone()))
+            .take(CANDIDATES)
+            .collect()
     }
 
     /// `node NAME` and `pod NAME`, or pods by their names alone.
@@ -196,6 +219,13 @@ impl Completion {
     }
 }
 
+/// One version or two.
+fn versions(typed: &str) -> Vec<String> {
+    let before = typed.rfind(' ').map_or("", |at| &typed[..=at]);
+    let all = KubeVersion::all().map(|version| format!("{before}{version}"));
+    all.filter(|line| line.starts_with(typed)).collect()
+}
+
 /// What `:break` completes to: points, plugins, outcomes, queues, other words.
 fn places(plugins: &[String]) -> impl Iterator<Item = String> {
     use kubestep_debug::breakpoint::{CycleEvent, location};
@@ -231,6 +261,12 @@ mod tests {
         assert_eq!(values.edits("resize "), ["resize node", "resize pod"]);
         assert_eq!(values.edits("kube-version 1.36"), ["kube-version 1.36"]);
         assert_eq!(values.edits("nonsense x"), Vec::<String>::new());
+        let of = |name, typed| values.values(find(name).unwrap(), typed);
+        assert_eq!(of("survive", ""), ["node", "disk", "disk=hdd", "disk=ssd"]);
+        assert_eq!(of("survive", "node b"), ["node b-0"]);
+        assert_eq!(of("survive", "disk=s"), ["disk=ssd"]);
+        assert_eq!(of("upgrade", "1.36"), ["1.36"]);
+        assert_eq!(of("upgrade", "1.33 1.36"), ["1.33 1.36"]);
         let last = |typed: &str| {
             let values = values.edits(typed).into_iter();
             values.map(|line| line[typed.len()..].to_owned()).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! Looking closer at what is selected.
 
-use super::{Action, whatif};
+use super::{Action, Argument, whatif};
 use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::Command;
@@ -26,6 +26,10 @@ pub const ACTIONS: &[Action] = &[
     Action::new("disruptions", &[], "Which pods of drained and lost nodes and of rollouts are pending",
         |_, _, _| Ok(Effect::Session(Command::Disruptions)))
         .search("drain lose evict budget rollout pending"),
+    Action::new("survive", &["R"], "What if a node, a zone or each of them is lost: which pods stay pending",
+        |_, _, text| Ok(Effect::Session(Command::Survive(text.trim().to_owned()))))
+        .takes(Argument::Optional("KEY[=VALUE]"))
+        .search("lose loss zone node drain outage failure domain disaster"),
     Action::new("describe", &["d"], "Everything about the selected row, in one window",
         |app, model, _| app.describe(model)).hint("describe").search("details yaml spec"),
     Action::new("copy", &["y"], "Copy the details of the selected row, as text",

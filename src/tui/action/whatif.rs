@@ -5,6 +5,7 @@ use super::{Action, ActionFn, ActionKind, Argument, ViewSet};
 use crate::tui::action_error::ActionError;
 use crate::tui::app::{App, Effect};
 use crate::tui::command::{Command, WhatIfCommand};
+use crate::tui::command_result::MenuItem;
 use crate::tui::model::Model;
 use crate::tui::view::{self, ViewId};
 use kubestep_api::intern::Symbol;
@@ -49,6 +50,9 @@ pub const ACTIONS: &[Action] = &[
     edit("versions", &[], "What changed in scheduling between two versions of Kubernetes",
         |_, _, text| session(WhatIfCommand::Versions(text.trim().to_owned())))
         .takes(Argument::Optional("[A] B")).search("upgrade kube-version changelog release notes"),
+    edit("upgrade", &["P"], "What an upgrade of Kubernetes changes for the pods, and why",
+        |app, _, text| upgrade(app, text)).takes(Argument::Optional("[FROM] TO"))
+        .search("version kube-version release downgrade"),
     edit("raise-weight", &["*"], "Try a higher weight for the plugin: the ranking changes at once",
         |app, model, _| weigh(app, model, 1)).within(SCORES).hint("heavier"),
     edit("lower-weight", &["%"], "Try a lower weight for the plugin",
@@ -67,6 +71,7 @@ fn menu(app: &App, model: &Model) -> Result<Effect, ActionError> {
     if app.view() == ViewId::Configuration {
         let rows = &model.configuration.rows;
         let (name, found) = configuration::offers(rows, app.selected_row().unwrap_or_default());
+        let found = found.into_iter().map(MenuItem::Edit).collect();
         return session(WhatIfCommand::Offers(format!("What if: {name}"), found));
     }
     let key = subject(app, model).ok_or("this row is no object that could be changed")?;
@@ -86,6 +91,13 @@ fn differences(app: &App, argument: &str) -> Result<Effect, ActionError> {
         return Err("a run is under way: D compares once it has ended; Esc stops it".into());
     }
     session(WhatIfCommand::Compare(named(argument)))
+}
+
+fn upgrade(app: &App, argument: &str) -> Result<Effect, ActionError> {
+    if app.is_running() {
+        return Err("a run is under way: upgrade compares once it has ended; Esc stops it".into());
+    }
+    Ok(Effect::Session(Command::Upgrade(argument.trim().to_owned())))
 }
 
 /// Changes the weight of the plugin whose column is selected.

@@ -236,6 +236,9 @@ impl App {
             Some(WindowContent::Differences(..)) if reads => {
                 self.notify(Severity::Info, "the comparison is over; D shows it");
             }
+            Some(WindowContent::Report { line, .. }) if reads => {
+                self.notify(Severity::Info, format!("the answer is ready; :{line} shows it"));
+            }
             Some(_) if reads => {
                 self.notify(Severity::Info, "the search is over; X shows what it found");
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{App, Effect};
 use crate::tui::action_error::ActionError;
 use crate::tui::command::{Command, WhatIfCommand};
-use crate::tui::command_result::{Choice, WindowContent};
+use crate::tui::command_result::{Choice, MenuItem, WindowContent};
 use crate::tui::compare::Table;
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::{DetailLine, LineGrid, Wrapped, wrapped};
@@ -16,7 +16,6 @@ use crate::tui::theme::Scope;
 use crate::tui::view::decision_lines;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource, GridState};
 use crate::tui::widget::status_line::Severity;
-use kubestep_debug::edit::offers::EditOffer;
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 140;
@@ -39,7 +38,7 @@ pub struct Window {
 
 enum WindowRows {
     Help(Vec<HelpRow>),
-    Offers(Vec<EditOffer>),
+    Offers(Vec<MenuItem>),
     Choices(Vec<Choice>),
     Lines(Vec<DetailLine>),
     Table(Table),
@@ -156,7 +155,7 @@ enum WindowChoice {
     Nothing,
     Action(HelpRow),
     Command(WhatIfCommand),
-    Offer(EditOffer),
+    Offer(MenuItem),
 }
 
 /// The lines of choices in a window of that width, each with what it chooses.
@@ -212,7 +211,7 @@ impl GridSource for ActionGrid {
     }
 }
 
-struct OfferGrid(Vec<EditOffer>);
+struct OfferGrid(Vec<MenuItem>);
 
 impl GridSource for OfferGrid {
     fn rows(&self) -> usize {
@@ -330,6 +329,9 @@ impl App {
                     WindowRows::Lines(lines),
                 ));
             }
+            WindowContent::Report { title, lines, .. } => {
+                self.open_window(WindowContent::Lines(title, lines));
+            }
             WindowContent::Answer(title, lines) => {
                 self.push_window(Window::new(
                     &title,
@@ -399,8 +401,12 @@ impl App {
         true
     }
 
-    /// Does an edit on offer, or asks for what its text lacks.
-    fn take_offer(&mut self, offer: EditOffer) -> Effect {
+    /// Does what an entry of a menu stands for, or asks for what the text of its edit lacks.
+    fn take_item(&mut self, item: MenuItem) -> Effect {
+        let offer = match item {
+            MenuItem::Edit(offer) => offer,
+            MenuItem::Command { command, .. } => return Effect::Session(command),
+        };
         if offer.missing.is_empty() {
             return Effect::Session(Command::WhatIf(WhatIfCommand::EditLine(offer.words)));
         }
@@ -435,7 +441,7 @@ impl App {
             }
             WindowChoice::Offer(offer) => {
                 self.windows.pop();
-                self.take_offer(offer)
+                self.take_item(offer)
             }
         })
     }

@@ -13,10 +13,10 @@ use kubestep_debug::Session;
 use kubestep_debug::diff::{Difference, Pair, Side, compare};
 use kubestep_debug::edit::EditError;
 use kubestep_debug::fork::ORIGINAL;
-use kubestep_debug::upgrade::{between_branches, cycles_as_far_as, gates};
+use kubestep_debug::upgrade::{RunError, Upgrade, between_branches, cycles_as_far_as, gates};
 
 /// Maximum number of runs in search of the causes of what a version changes, or a few more.
-const MAX_RUNS: usize = 500;
+pub(super) const MAX_RUNS: usize = 500;
 
 /// The branches by name, and how often anything had been done to any until then.
 #[derive(Clone, PartialEq, Eq)]
@@ -144,37 +144,43 @@ fn lines(
         return None;
     }
     let difference = compare(Side::of(&other), Side::of(session));
-    let causes = causes(&other, session, &difference, progress);
+    let found = between_branches(&other, session, MAX_RUNS, &|runs| progress.go_on(runs, 0));
     if !progress.go_on(0, 0) {
         return None;
     }
     let gates = Pair { a: gates(&other), b: gates(session) };
     let side = |name: &str, session: &Session, gates: FeatureGates| {
-        let version = match causes.is_empty() {
-            true => String::new(),
-            false => format!(" (kube-scheduler {})", gates.version_words()),
+        let version = match found {
+            None => String::new(),
+            Some(_) => format!(" (kube-scheduler {})", gates.version_words()),
         };
         format!("{name}{version}, {}", count(cycles(session), "cycle"))
     };
     let sides = Pair { a: side(&names.a, &other, gates.a), b: side(&names.b, session, gates.b) };
-    let text = report::diff::text::with_causes(&difference, &sides, &causes);
+    let text = text(&difference, &sides, found, gates);
     Some(text.lines().map(str::to_owned).collect())
 }
 
-/// What the version changes between the branches, and which change of it causes what; empty if both
+/// The difference, with what the version changes and which change of it causes what, unless both
 /// decide as the same version.
-fn causes(
-    other: &Session,
-    session: &Session,
+fn text(
     difference: &Difference,
-    progress: &TaskProgress,
+    sides: &Pair<String>,
+    found: Option<Result<Upgrade, RunError>>,
+    gates: Pair<FeatureGates>,
 ) -> String {
-    let found = between_branches(other, session, MAX_RUNS, &|runs| progress.go_on(runs, 0));
-    let gates = Pair { a: gates(other), b: gates(session) };
+    use report::diff::text::{whole, with_causes};
+    let summary = format!("{difference}\n");
     match found {
-        None => String::new(),
-        Some(Ok(upgrade)) => report::upgrade::text::between_branches(&upgrade, gates, difference),
-        Some(Err(error)) => format!("\nThe causes cannot be searched: {error}\n"),
+        None => whole(difference, sides, &summary, ""),
+        Some(Ok(upgrade)) => {
+            let causes = report::upgrade::text::between_branches(&upgrade, gates, difference);
+            with_causes(difference, sides, &causes)
+        }
+        Some(Err(error)) => {
+            let text = format!("\nThe causes cannot be searched: {error}\n");
+            whole(difference, sides, &summary, &text)
+        }
     }
 }
 

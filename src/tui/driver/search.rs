@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Driver;
 use super::difference::RunningComparison;
 use super::edits::RunningEdits;
+use super::reports::{FinishedReport, RunningReport};
 use super::task::{BackgroundTask, TaskState};
 use crate::report::{fixes, new_nodes};
 use crate::tui::command::{Command, WhatIfCommand};
@@ -43,6 +44,8 @@ pub(super) struct Tasks {
     pub fixes: Option<FoundFixes>,
     /// The last comparison of branches.
     pub comparison: Option<super::difference::BranchComparison>,
+    /// The last report.
+    pub report: Option<FinishedReport>,
 }
 
 /// What is searched in the background.
@@ -53,6 +56,8 @@ pub(super) enum RunningTask {
     NewNodes(NamespacedName, BackgroundTask<Option<NewNodes>>),
     /// What differs between two branches.
     Difference(RunningComparison),
+    /// A report on losses or an upgrade.
+    Report(RunningReport),
     /// Edits of a what-if.
     Edits(RunningEdits),
 }
@@ -132,6 +137,7 @@ impl Driver {
             Some(RunningTask::Fixes(_, work)) => work.stop(),
             Some(RunningTask::NewNodes(_, work)) => work.stop(),
             Some(RunningTask::Difference(comparing)) => comparing.stop(),
+            Some(RunningTask::Report(report)) => report.stop(),
             Some(RunningTask::Edits(edits)) => {
                 edits.stop();
                 self.tasks.deferred.clear();
@@ -159,6 +165,10 @@ impl Driver {
             },
             RunningTask::Difference(comparing) => match self.take_compared(comparing, NOW) {
                 Err(comparing) => RunningTask::Difference(comparing),
+                Ok(done) => return Some(done),
+            },
+            RunningTask::Report(report) => match self.take_report(report, NOW) {
+                Err(report) => RunningTask::Report(report),
                 Ok(done) => return Some(done),
             },
             RunningTask::Edits(edits) => match self.take_edits(edits, NOW) {
@@ -215,6 +225,7 @@ impl RunningTask {
                 (*pod, "new nodes", work.is_stopping(), work.progress())
             }
             RunningTask::Difference(comparing) => return comparing.describe(),
+            RunningTask::Report(report) => return report.describe(),
             RunningTask::Edits(edits) => return edits.describe(),
         };
         match (is_stopping, progress) {
@@ -225,7 +236,7 @@ impl RunningTask {
     }
 }
 
-fn without_result() -> CommandResult {
+pub(super) fn without_result() -> CommandResult {
     CommandResult::error("the search ended without a result".to_owned())
 }
 

@@ -4,14 +4,16 @@ use std::time::Instant;
 
 use super::edits::WHOLE;
 use super::{Driver, Goal};
-use crate::tui::command::WhatIfCommand;
-use crate::tui::command_result::{CommandResult, EditorText, WindowContent};
-use kubestep_api::ObjectKey;
+use crate::tui::command::{Command, WhatIfCommand};
+use crate::tui::command_result::{CommandResult, EditorText, MenuItem, WindowContent};
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, ObjectKey};
+use kubestep_cluster::World;
 use kubestep_config::KubeVersion;
 use kubestep_config::versions::{self, NotAVersion, Served};
 use kubestep_debug::Session;
 use kubestep_debug::edit::EditError;
+use kubestep_debug::edit::node_set::label_key;
 use kubestep_debug::edit::offers::{EditOffer, offers};
 use kubestep_debug::fork::ORIGINAL;
 use kubestep_debug::preview;
@@ -94,6 +96,8 @@ impl Driver {
             found.extend(decisions.map(EditOffer::whole));
         }
         found.extend(offers(world, key));
+        let mut found: Vec<MenuItem> = found.into_iter().map(MenuItem::Edit).collect();
+        found.extend(losses(world, key));
         let open = WindowContent::Offers(format!("What if: {key}"), found);
         CommandResult::window(open)
     }
@@ -134,9 +138,7 @@ impl Driver {
     fn versions(&self, text: &str) -> Result<CommandResult, EditError> {
         let version = |session: &Session| Served::from(gates(session).version());
         let here = version(&self.session);
-        let named: Result<Vec<Served>, NotAVersion> =
-            text.split_whitespace().map(KubeVersion::nearest).collect();
-        let named = named.map_err(|error| EditError(error.to_string()))?;
+        let named = named_versions(text)?;
         let original = self.branches.other(ORIGINAL).map_or_else(|| here.clone(), version);
         let (from, to) = match named.as_slice() {
             [] if original != here => (original, here.clone()),
@@ -213,6 +215,29 @@ impl Driver {
         };
         Ok(CommandResult::info(format!("{plugin} weight {weight}: the best is {best}; {how}")))
     }
+}
+
+/// The versions that a text names.
+pub(super) fn named_versions(text: &str) -> Result<Vec<Served>, EditError> {
+    let named: Result<Vec<Served>, NotAVersion> =
+        text.split_whitespace().map(KubeVersion::nearest).collect();
+    named.map_err(|error| EditError(error.to_string()))
+}
+
+/// The losses of a node and of its zone.
+fn losses(world: &World, key: ObjectKey) -> Vec<MenuItem> {
+    let Some(node) = world.api().node(key.name).filter(|_| key.kind == Kind::Node) else {
+        return Vec::new();
+    };
+    let zone = label_key(world, "zone").ok();
+    let zone = zone.and_then(|label| node.metadata.labels.get(label));
+    let item = |what: String| MenuItem::Command {
+        line: format!("survive {what}"),
+        about: "what if it is lost: which pods then have no node, on a copy",
+        command: Command::Survive(what),
+    };
+    let of_zone = zone.map(|zone| item(format!("zone={zone}")));
+    std::iter::once(item(format!("node {}", key.name))).chain(of_zone).collect()
 }
 
 fn again(words: &str) -> String {

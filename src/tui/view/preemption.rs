@@ -179,9 +179,15 @@ impl<'a> PreemptionView<'a> {
         let scope = verdict::of_code(group.code).scope();
         let words = status_text(group.code, &group.words);
         lines.push(DetailLine::field("dry run", words).scoped(scope));
+        lines.extend(self.rule().map(|rule| DetailLine::field("why", rule)));
         lines.extend(self.answers());
         lines.push(DetailLine::key("Enter", enter));
         lines
+    }
+
+    /// Which pods the plugin may preempt and why, if that is not their priority alone.
+    fn rule(&self) -> Option<&'a str> {
+        self.cycle?.victim_rule.as_deref()
     }
 
     /// The answers of PostFilter plugins, as details.
@@ -344,7 +350,8 @@ impl View for PreemptionView<'_> {
         let said =
             |a: &PluginStatus| format!("\n{}: {}", a.plugin, report::verdict::reasons(&a.status));
         let answers: String = cycle.post_filter.iter().map(said).collect();
-        format!("No candidate node; gw explains each. PostFilter said:{answers}")
+        let rule = self.rule().map(|rule| format!("\n{rule}")).unwrap_or_default();
+        format!("No candidate node; gw explains each. PostFilter said:{answers}{rule}")
     }
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
@@ -360,6 +367,8 @@ impl View for PreemptionView<'_> {
             lines.push(DetailLine::field("evicted", victims(candidate)));
         }
         lines.push(DetailLine::field("budgets", format!("{} violated", candidate.pdb_violations)));
+        lines.extend(self.rule().map(|rule| DetailLine::field("why", rule)));
+        lines.extend(candidate.reasons.iter().map(|reason| DetailLine::field("", reason)));
         lines.extend(self.answers());
         lines.push(DetailLine::key(
             "Enter",

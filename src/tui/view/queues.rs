@@ -213,6 +213,10 @@ fn names(pod: &QueuedPod) -> String {
     pod.rejected_by.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// Questions about a whole cluster.
+const LOSS_AND_UPGRADE: (&str, &str) =
+    ("R  P", "what if a zone or node is lost; what another version of Kubernetes changes");
+
 /// What one is looking at before the first cycle, and the first keys.
 fn first_lines(model: &Model) -> Vec<DetailLine> {
     let story = fixtures::of_source(&model.source);
@@ -237,10 +241,12 @@ fn first_lines(model: &Model) -> Vec<DetailLine> {
         false => [
             ("n  s  c", "run the next cycle, step into its plugins, run all cycles"),
             ("W  X", "why a pod is pending or on its node; what would make it fit"),
+            LOSS_AND_UPGRADE,
         ],
         true => [
             ("E", "change the cluster: drain or lose a node, roll out, put or delete an object"),
             ("5  6", "its nodes; its pods, where W says why one is on its node"),
+            LOSS_AND_UPGRADE,
         ],
     };
     lines.extend(keys.map(|(keys, what)| DetailLine::key(keys, what)));

@@ -394,7 +394,8 @@ fn the_dry_run_shows_every_node_with_its_status() {
         statuses.set(NodeId(2), none);
         record.dry_run = Some(Arc::new(statuses));
         let victims = vec![pod("batch-1")];
-        record.candidates = vec![Candidate { node: "node-a".into(), victims, pdb_violations: 0 }];
+        let (node, reasons) = ("node-a".into(), Vec::new());
+        record.candidates = vec![Candidate { node, victims, pdb_violations: 0, reasons }];
     };
     let text = screen(&mut with_cycle(preempted).keys("8"));
     let row = |name: &str| text.lines().find(|line| line.contains(name)).unwrap_or_default();

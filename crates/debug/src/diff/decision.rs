@@ -58,7 +58,7 @@ pub enum ComparedVerdict {
     None,
     /// None: the cycle had no such node.
     NoNode,
-    /// The plugin was skipped.
+    /// The plugin returned Skip: it does not concern the pod, which has the effect of no verdict.
     Skipped,
     /// The plugin accepts the node or the pod.
     Passes,
@@ -137,6 +137,15 @@ impl DecisionDifference {
     }
 }
 
+/// Whether a plugin answered otherwise. One that does not exist on a side, or was not reached, and
+/// one that skips the pod have the same effect.
+fn differs(verdict: &Pair<ComparedVerdict>) -> bool {
+    let is_silent = |verdict: &ComparedVerdict| {
+        matches!(verdict, ComparedVerdict::None | ComparedVerdict::Skipped)
+    };
+    verdict.differs() && !(is_silent(&verdict.a) && is_silent(&verdict.b))
+}
+
 fn interventions(record: Option<&CycleRecord>) -> Vec<String> {
     let Some(record) = record else { return Vec::new() };
     let decided = record.interventions.iter().filter(|one| one.decided(record));
@@ -157,7 +166,7 @@ fn given(a: &CycleRecord, b: &CycleRecord) -> Vec<VerdictDifference> {
         });
         for plugin in plugins {
             let verdict = Pair { a: answer(of_a, plugin), b: answer(of_b, plugin) };
-            if verdict.differs() {
+            if differs(&verdict) {
                 found.push(VerdictDifference { point, plugin, verdict, nodes: Vec::new() });
             }
         }
@@ -208,7 +217,7 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &NodePairs) -> Vec<VerdictD
         }
         for ((id_a, id_b), names) in by_ids {
             let verdict = Pair { a: in_a.verdict(id_a), b: in_b.verdict(id_b) };
-            if verdict.differs() {
+            if differs(&verdict) {
                 found.entry((plugin, verdict.a, verdict.b)).or_default().extend(names);
             }
         }
@@ -283,9 +292,9 @@ impl ComparedVerdict {
 impl fmt::Display for ComparedVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ComparedVerdict::None => f.write_str("no verdict"),
+            ComparedVerdict::None => f.write_str("not run"),
             ComparedVerdict::NoNode => f.write_str("no such node"),
-            ComparedVerdict::Skipped => f.write_str("nothing to say"),
+            ComparedVerdict::Skipped => f.write_str("skipped"),
             ComparedVerdict::Passes => f.write_str("passes"),
             ComparedVerdict::Says(text) => f.write_str(text),
         }

@@ -134,9 +134,14 @@ fn own_bytes(record: &CycleRecord) -> usize {
     let columns: usize = score.plugins.iter().map(column).sum();
     let extenders = score.extenders.iter().map(|column| size_of_val(&column.scores[..]));
     let totals = scores(&score.totals) + extenders.sum::<usize>();
-    let victims = |candidate: &Candidate| size_of_val(&candidate.victims[..]);
-    let candidates: usize = record.candidates.iter().map(victims).sum();
+    let victims = |candidate: &Candidate| {
+        let reasons: usize = candidate.reasons.iter().map(|reason| reason.capacity()).sum();
+        size_of_val(&candidate.victims[..]) + size_of_val(&candidate.reasons[..]) + reasons
+    };
+    let candidates: usize = record.candidates.iter().chain(&record.preemption).map(victims).sum();
+    let rule = record.victim_rule.as_ref().map_or(0, |rule| rule.len());
     let extender = size_of_val(&record.filter.extender[..]);
     let dry_run = record.dry_run.as_ref().map_or(0, |statuses| statuses.size());
-    columns + totals + candidates + size_of_val(&record.candidates[..]) + extender + dry_run
+    let listed = size_of_val(&record.candidates[..]) + candidates + rule;
+    columns + totals + listed + extender + dry_run
 }

@@ -1,7 +1,9 @@
-//! What the version changes between two branches of a session that decide as different versions.
+//! What the version changes between two branches of a session that decide as different versions, or
+//! for all that was done in one branch.
 //!
 //! The branch that changed the version runs again from there, with other gates in place of those
-//! that the change set. All its other inputs stay, so what differs is the version's doing alone.
+//! that the change set; one branch alone runs again from its beginning. All its other inputs stay,
+//! so what differs is the version's doing alone.
 
 use std::sync::Arc;
 
@@ -56,15 +58,36 @@ pub fn between_branches(
     Some(compare(gates.a, gates.b, run, limit))
 }
 
+/// What an upgrade changes for a branch: everything that was done in it is done again under each
+/// version, and what is left is scheduled. Runs and `go_on` are as in [`between_branches`].
+///
+/// # Errors
+/// The branch cannot run with one of the versions.
+pub fn of_branch(
+    session: &Session,
+    versions: Pair<FeatureGates>,
+    limit: usize,
+    go_on: &dyn Fn(usize) -> bool,
+) -> Result<Upgrade, RunError> {
+    let replay = BranchReplay::from_beginning(session);
+    let runs = std::cell::Cell::new(0);
+    let run: &RunVersion<'_> = &|gates| {
+        runs.set(runs.get() + 1);
+        replay.run(gates, &|| go_on(runs.get()))
+    };
+    compare(versions.a, versions.b, run, limit)
+}
+
 /// A branch that can run again with other gates.
 struct BranchReplay {
-    /// The step that set the gates.
+    /// The step that set the gates, or the first one.
     step: usize,
     /// The branch before it.
     before: Session,
     /// The inputs after it.
     after: Vec<Input>,
-    cycles: usize,
+    /// How many cycles it has in all; `None` runs it to its end.
+    cycles: Option<usize>,
 }
 
 impl BranchReplay {
@@ -75,12 +98,18 @@ impl BranchReplay {
         let mut found = steps.numbered().rev();
         let (step, _) = found.find(|(_, step)| step.input.as_ref().is_some_and(sets))?;
         let after = steps.from(step + 1).filter_map(|step| step.input.clone()).collect();
-        let mut before = session.clone();
-        before.detach();
-        before.go_to_stop(before.timeline().last_stop_of(step.checked_sub(1)?));
-        before.cut();
-        before.only_forward();
-        Some(BranchReplay { step, before, after, cycles: cycles_as_far_as(session) })
+        let before = state_after(session, step.checked_sub(1)?);
+        Some(BranchReplay { step, before, after, cycles: Some(cycles_as_far_as(session)) })
+    }
+
+    /// All that the session remembers. Changes of the version are left out.
+    fn from_beginning(session: &Session) -> BranchReplay {
+        let steps = session.timeline().steps();
+        let step = steps.start();
+        let stays = |input: &Input| !matches!(input, Input::Change(change) if change.sets_gates());
+        let after = steps.from(step + 1).filter_map(|step| step.input.clone()).filter(stays);
+        let (before, after) = (state_after(session, step), after.collect());
+        BranchReplay { step, before, after, cycles: None }
     }
 
     /// The branch as it is with these gates.
@@ -95,10 +124,25 @@ impl BranchReplay {
             }
             session.apply(input.clone()).map_err(rejected)?;
         }
-        let missing = self.cycles.saturating_sub(session.history().cycle_count());
-        session.run_until_idle(missing, |_| !go_on());
+        match self.cycles {
+            Some(cycles) => {
+                let missing = cycles.saturating_sub(session.history().cycle_count());
+                session.run_until_idle(missing, |_| !go_on())
+            }
+            None => session.run_to_end(UNTIL_IDLE, |_| !go_on()),
+        };
         if go_on() { Ok(session) } else { stopped() }
     }
+}
+
+/// A copy of the session as it was after a step, which only goes forward.
+fn state_after(session: &Session, step: usize) -> Session {
+    let mut before = session.clone();
+    before.detach();
+    before.go_to_stop(before.timeline().last_stop_of(step));
+    before.cut();
+    before.only_forward();
+    before
 }
 
 /// Gates that are between two versions.
@@ -178,6 +222,24 @@ mod tests {
             assert!(upgrade.is_empty(), "{:?}", upgrade.pods);
         }
         assert!(search(&a, &run(before)).is_none());
+    }
+
+    #[test]
+    fn an_upgrade_of_a_branch_does_again_what_was_done_in_it() {
+        let [from, to] =
+            [33, 34].map(|minor| FeatureGates::of(KubeVersion::of_minor(minor).unwrap()));
+        let upgrade = |session: &Session| {
+            of_branch(session, Pair { a: from, b: to }, 100, &|_| true).unwrap()
+        };
+        let fresh = upgrade(&original());
+        assert_eq!(fresh.pods.len(), 1, "{:?}", fresh.pods);
+        // Whatever the branch decides as, and however far it is.
+        assert_eq!(upgrade(&run(original())).pods, fresh.pods);
+        assert_eq!(upgrade(&run(edited(&original(), "kube-version 1.36"))).pods, fresh.pods);
+        let edited = run(edited(&original(), "resize pod large cpu=100m"));
+        assert!(upgrade(&edited).is_empty());
+        let stopped = of_branch(&original(), Pair { a: from, b: to }, 100, &|_| false);
+        assert_eq!(stopped.unwrap_err(), RunError::Stopped);
     }
 
     #[test]

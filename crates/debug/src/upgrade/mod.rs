@@ -21,7 +21,7 @@ use kubestep_config::FeatureGates;
 use kubestep_config::versions::{Switch, VersionChange, differences};
 use kubestep_framework::pod::NamespacedName;
 
-pub use branches::{between_branches, cycles_as_far_as, gates};
+pub use branches::{between_branches, cycles_as_far_as, gates, of_branch};
 pub use outcome::{AttemptOutcome, PodOutcome};
 use outcome::{Outcomes, of_pod, outcomes};
 use search::CauseSearch;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Why, WhyQuestion, is_under_way};
+use super::{EarlierRejection, PreFilterRejection, Reason, Why, WhyQuestion, is_under_way};
 use crate::Session;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -27,7 +27,7 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
     let preempted = |record: &&Arc<CycleRecord>| record.preemption.is_some();
     let preempting = records.iter().rev().find(preempted);
     let preempting = preempting.and_then(|record| state_before(session, record));
-    WhyQuestion {
+    let mut why = WhyQuestion {
         world: &world,
         history: session.history(),
         pod,
@@ -35,7 +35,32 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
         preempting: preempting.as_ref().map(|(world, record)| (world.as_ref(), record.as_ref())),
         nodes,
     }
-    .answer()
+    .answer()?;
+    if before.is_some() {
+        why.rejected_before = earlier_rejection(session, &records);
+    }
+    Some(why)
+}
+
+/// The last attempt that a plugin rejected before any node was evaluated. Its message has no
+/// amounts, so its plugins explain it by the state before that cycle.
+fn earlier_rejection(
+    session: &mut Session,
+    records: &[Arc<CycleRecord>],
+) -> Option<EarlierRejection> {
+    let rejected = |record: &&Arc<CycleRecord>| {
+        record.pre_filter.iter().any(|answer| answer.status.is_rejected())
+    };
+    let record = records.iter().rev().find(rejected)?;
+    let then = ask_of_cycle(session, record.cycle, &[])?;
+    let rejects = then.ahead.iter().filter(|ahead| ahead.rejects());
+    let reasons = rejects.map(reason).collect();
+    Some(EarlierRejection { cycle: record.cycle, attempt: record.attempt, reasons })
+}
+
+fn reason(ahead: &PreFilterRejection) -> Reason {
+    let causes: Vec<String> = ahead.causes.iter().map(|cause| cause.text()).collect();
+    Reason { plugin: ahead.plugin, text: causes.join("; ") }
 }
 
 /// What a cycle found: the same for its pod, by the state before it. `nodes` are looked at in

@@ -121,6 +121,7 @@ impl WhyQuestion<'_> {
             moves,
             hints,
             attempts: attempts.iter().map(attempt).collect(),
+            rejected_before: None,
         };
         if let Some(probe) = &probe {
             why.placement = self.placement(&why, probe);
@@ -137,11 +138,12 @@ impl WhyQuestion<'_> {
         probe: &Probe,
         attempts: &[Arc<CycleRecord>],
     ) -> Option<PreemptionWhy> {
-        if let Some((before, _)) = self.preempting {
+        if let Some((before, record)) = self.preempting {
             let object = before.api().objects().pod(self.pod)?;
             let info = info(before, self.pod, object);
             let probe = Probe::new(before.scheduler(), &info, before.now())?;
-            return preemption::of(&probe, before.now());
+            let found = preemption::of(&probe, before.now())?;
+            return Some(preemption::as_decided(found, record));
         }
         let preempted = attempts.iter().rev().find_map(|record| preemption::recorded(record));
         let pending = !matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });

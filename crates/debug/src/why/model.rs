@@ -292,6 +292,18 @@ pub struct Attempt {
     pub message: String,
 }
 
+/// An attempt that a plugin rejected before any node was evaluated.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlierRejection {
+    /// Number of the scheduling cycle, from 1.
+    pub cycle: u64,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// The plugins that rejected the pod, each with all causes as that cycle found them.
+    pub reasons: Vec<Reason>,
+}
+
 /// The state of the cluster to which nodes, scores and preemption refer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
@@ -349,6 +361,9 @@ pub struct Why {
     pub hints: Vec<HintCall>,
     /// All attempts so far.
     pub attempts: Vec<Attempt>,
+    /// Of a pod that was placed after that: the last rejection before any node was evaluated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected_before: Option<EarlierRejection>,
 }
 
 impl Why {

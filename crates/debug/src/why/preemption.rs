@@ -22,6 +22,9 @@ pub struct PreemptionWhy {
     pub plugin: Symbol,
     /// Why the pod may not preempt, in the scheduler's words.
     pub rejection: Option<String>,
+    /// Which pods the plugin may preempt and why, if that is not their priority alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// The candidates, the best first.
     pub candidates: Vec<CandidateWhy>,
     /// The node that is, or would be, nominated.
@@ -48,6 +51,9 @@ pub struct CandidateWhy {
     pub earliest_start: Time,
     /// The criterion by which it loses against the selected candidate; `None` for that one.
     pub loses_by: Option<Criterion>,
+    /// Why the plugin may preempt pods there, one fact each, if that is not their priority alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
 }
 
 /// A pod that would be evicted.
@@ -145,6 +151,7 @@ pub(super) fn of(probe: &Probe, at: Time) -> Option<PreemptionWhy> {
         rejection: found.rejection.map(|rejection| with_victims(rejection, probe)),
         decided_by: best.map(|_| decided_by(&candidates)),
         others: others(&found),
+        rule: found.victim_rule,
         candidates,
         chosen,
     })
@@ -177,17 +184,36 @@ pub(super) fn recorded(record: &CycleRecord) -> Option<PreemptionWhy> {
         highest_priority: 0,
         earliest_start: record.time,
         loses_by: None,
+        reasons: candidate.reasons.clone(),
     };
     let preempts = |answer: &&PluginStatus| answer.status.is_success();
     let plugin = record.post_filter.iter().find(preempts).map(|answer| answer.plugin);
     Some(PreemptionWhy {
         plugin: plugin.unwrap_or_default(),
         rejection: None,
+        rule: rule(record),
         candidates: record.candidates.iter().map(recorded).collect(),
         chosen: Some(chosen),
         decided_by: None,
         others: Vec::new(),
     })
+}
+
+/// By which rule the cycle's victims were chosen.
+fn rule(record: &CycleRecord) -> Option<String> {
+    record.victim_rule.as_deref().map(str::to_owned)
+}
+
+/// With the facts by which the cycle decided.
+pub(super) fn as_decided(mut found: PreemptionWhy, record: &CycleRecord) -> PreemptionWhy {
+    found.rule = rule(record);
+    let recorded: Vec<&Candidate> = record.candidates.iter().chain(&record.preemption).collect();
+    for candidate in &mut found.candidates {
+        if let Some(decided) = recorded.iter().find(|one| one.node == candidate.node) {
+            candidate.reasons.clone_from(&decided.reasons);
+        }
+    }
+    found
 }
 
 fn candidate_why(
@@ -214,6 +240,7 @@ fn candidate_why(
         highest_priority: highest_priority(candidate),
         earliest_start: earliest_start(candidate, at),
         loses_by: best.and_then(|best| loses_by(best, candidate, at)),
+        reasons: candidate.reasons.clone(),
     }
 }
 
@@ -235,13 +262,16 @@ fn decided_by(candidates: &[CandidateWhy]) -> Criterion {
 
 fn others(found: &PreemptionProbe) -> Vec<NoCandidate> {
     let mut reasons: IndexMap<String, Vec<Symbol>> = IndexMap::new();
+    let pods = match found.victim_rule {
+        Some(_) => "pods that it may preempt",
+        None => "pods of lower priority",
+    };
     for (node, status) in &found.others {
         let message = status.message();
         let reason = match message.as_str() {
-            "No preemption victims found for incoming pod" => {
-                "no pods of lower priority".to_owned()
-            }
-            said => format!("even without all pods of lower priority: {said}"),
+            "No preemption victims found for incoming pod" => format!("no {pods}"),
+            said if said.starts_with("No victims found on node ") => format!("no {pods}"),
+            said => format!("even without all {pods}: {said}"),
         };
         reasons.entry(reason).or_default().push(*node);
     }

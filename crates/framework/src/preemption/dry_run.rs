@@ -4,7 +4,7 @@
 //! `pkg/scheduler/framework/preemption/preemption.go`.
 
 use crate::node::NodeId;
-use crate::preemption::victims::VictimSearch;
+use crate::preemption::victims::{VictimSearch, Victims};
 use crate::preemption::{NodeVictims, PreemptionRules};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
@@ -29,10 +29,10 @@ pub fn dry_run(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, nodes: &[
     for id in nodes {
         let Some(node) = search.cx.snapshot.get(*id) else { continue };
         let status = match rules.select_victims(search, node) {
-            Ok((pods, pdb_violations)) if !pods.is_empty() => {
+            Ok(Victims { pods, pdb_violations, reasons }) if !pods.is_empty() => {
                 let list = if pdb_violations == 0 { &mut clean } else { &mut violating };
                 if list.len() < wanted {
-                    list.push(NodeVictims { node: node.name, pods, pdb_violations });
+                    list.push(NodeVictims { node: node.name, pods, pdb_violations, reasons });
                 }
                 if !clean.is_empty() && clean.len() + violating.len() >= wanted {
                     break;

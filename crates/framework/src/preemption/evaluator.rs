@@ -37,11 +37,12 @@ pub fn preempt(
     if cycle.snapshot.is_empty() {
         return Status::error("no nodes available").into();
     }
+    let victim_rule = rules.victim_rule(&cycle, state).map(Arc::from);
     let found = find_candidates(rules, cycle, cx, state);
     let candidates = found.candidates.iter().map(NodeVictims::record).collect();
     let dry_run = Some(Arc::new(found.statuses.clone()));
     let answer = decide(found, rules, &cycle, cx);
-    PostFilterAnswer { candidates, dry_run, ..answer }
+    PostFilterAnswer { candidates, dry_run, victim_rule, ..answer }
 }
 
 /// What follows from the dry run.

@@ -119,6 +119,8 @@ fn resolve(
         node: node.name,
         pods: pods.map(find).collect::<Result<_, _>>()?,
         pdb_violations: field(victims, "NumPDBViolations").and_then(Value::as_i64).unwrap_or(0),
+        // The extender may have chosen other victims, for reasons of its own.
+        reasons: Vec::new(),
     })
 }
 
@@ -154,6 +156,7 @@ mod tests {
             node: node.into(),
             pods: cluster.node(node).pods[..1].to_vec(),
             pdb_violations,
+            reasons: Vec::new(),
         };
         let mut host = FakeHost { extender_answers: answers, ..FakeHost::default() };
         let mut cx = PostFilterContext {

@@ -78,6 +78,12 @@ pub trait PreemptionRules {
         eligibility::rejection(cx, statuses)
     }
 
+    /// Which pods it may evict for the cycle's pod and why, in a sentence, from what PreFilter
+    /// computed; `None` if their lower priority says it all.
+    fn victim_rule(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Option<String> {
+        None
+    }
+
     /// The victims on `node`; none if the pod fits without preemption.
     ///
     /// # Errors
@@ -123,6 +129,8 @@ pub struct NodeVictims {
     pub pods: Vec<Arc<PodInfo>>,
     /// Number of evictions that violate a disruption budget.
     pub pdb_violations: i64,
+    /// Why the plugin may evict them, as [`Victims::reasons`].
+    pub reasons: Vec<String>,
 }
 
 impl NodeVictims {
@@ -132,6 +140,7 @@ impl NodeVictims {
             node: self.node,
             victims: self.pods.iter().map(|pod| pod.key()).collect(),
             pdb_violations: self.pdb_violations,
+            reasons: self.reasons.clone(),
         }
     }
 }

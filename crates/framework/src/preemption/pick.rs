@@ -75,6 +75,7 @@ mod tests {
             node: node.into(),
             pods: victims.iter().map(victim).collect(),
             pdb_violations,
+            reasons: Vec::new(),
         }
     }
 
@@ -133,6 +134,7 @@ mod tests {
             node: node.into(),
             pods: vec![info(pod("v").priority(1)), info(pod("w").priority(1))],
             pdb_violations: 0,
+            reasons: Vec::new(),
         };
         assert_eq!(picked(&[unstarted("a"), unstarted("c"), unstarted("b")]), "c");
         let mut half = unstarted("d");

@@ -47,8 +47,17 @@ pub struct VictimSearch<'a> {
     pub budgets: &'a DisruptionBudgets,
 }
 
-/// The victims, the most important first, and the number of evictions that violate a budget.
-pub type Victims = (Vec<Arc<PodInfo>>, i64);
+/// The victims on a node.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Victims {
+    /// The pods, the most important first.
+    pub pods: Vec<Arc<PodInfo>>,
+    /// Number of evictions that violate a disruption budget.
+    pub pdb_violations: i64,
+    /// Why the plugin may evict them, one fact each, as found when it selected them; empty if their
+    /// lower priority says it all.
+    pub reasons: Vec<String>,
+}
 
 impl VictimSearch<'_> {
     /// The smallest set of victims among `potential`, pods on `node`, that this greedy search
@@ -102,7 +111,7 @@ impl VictimSearch<'_> {
         if both {
             self.sort_by_importance(&mut victims); // violating and other victims in one order
         }
-        Ok((victims, violations))
+        Ok(Victims { pods: victims, pdb_violations: violations, reasons: Vec::new() })
     }
 
     /// Sorts pods, the most important first.
@@ -215,8 +224,9 @@ mod tests {
         assert!(framework.run_pre_filter(&cx, &mut state).status.is_success());
         let budgets = DisruptionBudgets::new(cx.objects);
         let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
-        let (pods, violations) = Rules.select_victims(&search, cluster.node("n1"))?;
-        Ok((pods.iter().map(|pod| pod.key().name.to_string()).collect(), violations))
+        let found = Rules.select_victims(&search, cluster.node("n1"))?;
+        let names = found.pods.iter().map(|pod| pod.key().name.to_string()).collect();
+        Ok((names, found.pdb_violations))
     }
 
     fn three() -> Cluster {

@@ -272,6 +272,8 @@ pub struct Candidate {
     pub victims: Vec<NamespacedName>,
     /// Number of evictions that violate a disruption budget.
     pub pdb_violations: i64,
+    /// Why the plugin may evict them, one fact each; empty if their lower priority says it all.
+    pub reasons: Vec<String>,
 }
 
 /// The pod group of a cycle, and how far it was.
@@ -380,6 +382,8 @@ pub struct CycleRecord {
     /// What the dry run of preemption found on the nodes that are no candidates, by slot: nodes
     /// that it did not try have no status of their own. `None` if it did not run.
     pub dry_run: Option<Arc<NodeStatuses>>,
+    /// Which pods the plugin may evict for the pod and why, if that is not their priority alone.
+    pub victim_rule: Option<Arc<str>>,
     /// The node where preemption decided to evict, with the victims.
     pub preemption: Option<Candidate>,
     /// The group whose cycle this was part of.

@@ -81,14 +81,16 @@ impl PostFilterOutcome {
         } else if answer.dry_run.is_some() {
             self.answer.candidates = answer.candidates;
             self.answer.dry_run = answer.dry_run;
+            self.answer.victim_rule = answer.victim_rule;
         }
     }
 
     /// The result when a plugin failed: of its answer, only what it found counts.
     fn failed(self, plugin: Symbol, answer: PostFilterAnswer) -> PostFilterOutcome {
         let status = Status::error(answer.status.message()).by(plugin);
-        let PostFilterAnswer { candidates, dry_run, .. } = answer;
-        let answer = PostFilterAnswer { candidates, dry_run, ..PostFilterAnswer::default() };
+        let PostFilterAnswer { candidates, dry_run, victim_rule, .. } = answer;
+        let answer =
+            PostFilterAnswer { candidates, dry_run, victim_rule, ..PostFilterAnswer::default() };
         PostFilterOutcome { status, answer, ..self }
     }
 }

@@ -146,11 +146,15 @@ fn world() -> World {
     World::new(&config, gates, &plugins).unwrap()
 }
 
+fn candidate(victims: Vec<NamespacedName>) -> Candidate {
+    Candidate { node: "n".into(), victims, pdb_violations: 0, reasons: Vec::new() }
+}
+
 /// Triggers everything that can be counted, once.
 fn everything(metrics: &mut Metrics) {
     let error = PluginStatus::new("VolumeBinding".into(), Status::error("e"));
     let victim = NamespacedName::new("d".into(), "v".into());
-    let candidate = Candidate { node: "n".into(), victims: vec![victim], pdb_violations: 0 };
+    let candidate = candidate(vec![victim]);
     let failed = CycleRecord {
         preemption: Some(candidate),
         post_filter: vec![PluginStatus::new("DefaultPreemption".into(), Status::SUCCESS)],
@@ -230,7 +234,7 @@ fn a_preemption_is_over_when_every_victim_is_answered() {
     let mut metrics = Metrics::new("", &FeatureGates::default()).unwrap();
     let name = |name: &str| NamespacedName::new("d".into(), name.into());
     let victims = vec![name("a"), name("b")];
-    let chosen = Candidate { node: "n".into(), victims, pdb_violations: 0 };
+    let chosen = candidate(victims);
     metrics.evictions.begin(&chosen);
     let total = |metrics: &Metrics, result: &str| {
         let text = String::from_utf8(text(&metrics.registry())).unwrap();

@@ -53,6 +53,9 @@ pub fn build(_: &ProfileArgs, _: &FeatureGates) -> Built {
     Ok(Arc::new(CapacityScheduling))
 }
 
+/// Pods that an explanation names; more are counted.
+const NAMED: usize = 5;
+
 pub(crate) struct CapacityScheduling;
 
 /// What the cycle's pod requests, alone and with nominated pods. Written by PreFilter.
@@ -169,20 +172,29 @@ impl Plugin for CapacityScheduling {
             return Vec::new();
         };
         let namespace = cx.pod.key().namespace;
-        let explain = |(gist, of, excess): (&str, String, Vec<Excess>)| {
-            let each = excess.into_iter().map(move |it| format!("{of}: {}", it.describe()));
-            each.map(|words| Explanation::new(gist, words)).collect::<Vec<_>>()
+        let of_max = |excess: Excess| {
+            let counted = counted_pods(cx, quotas, namespace);
+            let (over, enough) = (excess.over(), excess.enough());
+            let words = format!(
+                "max of the elastic quota of namespace {namespace}: {}; a max of {enough} would do, \
+                 or {over} less used by its pods{counted}",
+                excess.describe()
+            );
+            Explanation::new("the elastic quota's max is used up", words)
+        };
+        let of_total = |excess: Excess| {
+            let (over, enough) = (excess.over(), excess.enough());
+            let words = format!(
+                "sum of the mins of all elastic quotas: {}; a sum of {enough} would do, or {over} less \
+                 used by pods of namespaces with quotas",
+                excess.describe()
+            );
+            Explanation::new("the mins of all elastic quotas are used up", words)
         };
         match rejection(namespace, quotas, requests) {
             None => Vec::new(),
-            Some(QuotaRejection::Max(excess)) => {
-                let of = format!("max of the elastic quota of namespace {namespace}");
-                explain(("the elastic quota's max is used up", of, excess))
-            }
-            Some(QuotaRejection::TotalMin(excess)) => {
-                let of = "sum of the mins of all elastic quotas".to_owned();
-                explain(("the mins of all elastic quotas are used up", of, excess))
-            }
+            Some(QuotaRejection::Max(excess)) => excess.into_iter().map(of_max).collect(),
+            Some(QuotaRejection::TotalMin(excess)) => excess.into_iter().map(of_total).collect(),
         }
     }
 
@@ -230,6 +242,27 @@ impl Plugin for CapacityScheduling {
         let pod = &cx.pod.pod;
         cx.shared.plugins.update(|quotas: &mut Quotas| quotas.remove(pod));
     }
+}
+
+/// The pods that count in the quota of a namespace, in brackets after a space; the first few.
+fn counted_pods(cx: &CycleContext<'_>, quotas: &Quotas, namespace: Symbol) -> String {
+    let Some(quota) = quotas.of(namespace) else { return String::new() };
+    let nodes = cx.snapshot.iter().flat_map(|node| &node.pods);
+    let of_quota = nodes.filter(|pod| pod.key().namespace == namespace && quota.counts(pod.uid()));
+    let mut names: Vec<Symbol> = of_quota.map(|pod| pod.key().name).collect();
+    names.sort_unstable();
+    match list(&names) {
+        names if names.is_empty() => names,
+        names => format!(" ({names})"),
+    }
+}
+
+/// The first few names, and how many more there are.
+fn list(names: &[impl ToString]) -> String {
+    let mut shown: Vec<String> = names.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = names.len() - shown.len();
+    shown.extend((more > 0).then(|| format!("{more} more")));
+    shown.join(", ")
 }
 
 /// A pod got its node, or changed on it.

@@ -2,16 +2,17 @@
 //!
 //! Upstream: `preemptor` in `pkg/capacityscheduling/capacity_scheduling.go`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{CapacityScheduling, PLUGIN, QuotaRequests};
-use crate::capacity_scheduling::quota::Quotas;
+use super::{CapacityScheduling, PLUGIN, QuotaRequests, list};
+use crate::capacity_scheduling::quota::{Excess, Quotas};
 use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::go_sort;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::pod::PodInfo;
+use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::preemption::PreemptionRules;
 use kubestep_framework::preemption::eligibility::{may_preempt, rejection_while_terminating};
 use kubestep_framework::preemption::victims::{
@@ -24,18 +25,18 @@ use kubestep_framework::status::node_statuses::NodeStatuses;
 enum Rule {
     /// It has no quota: pods of lower priority without one.
     WithoutQuota,
-    /// Its namespace would use more than its min: pods of lower priority there.
-    OwnNamespace,
+    /// Its namespace would use more than its min, by so much: pods of lower priority there.
+    OwnNamespace(Vec<Excess>),
     /// Its min was borrowed: pods of other namespaces that use more than theirs.
     Borrowers,
 }
 
 impl Rule {
     fn of(cx: &CycleContext<'_>, quotas: &Quotas, requests: &QuotaRequests) -> Rule {
-        match quotas.of(cx.pod.key().namespace) {
-            None => Rule::WithoutQuota,
-            Some(quota) if quota.is_over_min_with(&requests.in_quota) => Rule::OwnNamespace,
-            Some(_) => Rule::Borrowers,
+        let Some(quota) = quotas.of(cx.pod.key().namespace) else { return Rule::WithoutQuota };
+        match quota.over_min_with(&requests.in_quota) {
+            none if none.is_empty() => Rule::Borrowers,
+            over => Rule::OwnNamespace(over),
         }
     }
 
@@ -43,11 +44,39 @@ impl Rule {
         let (namespace, own) = (victim.key().namespace, cx.pod.key().namespace);
         match (self, quotas.of(namespace)) {
             (Rule::WithoutQuota, None) => may_preempt(cx.pod, victim),
-            (Rule::OwnNamespace, Some(_)) => namespace == own && may_preempt(cx.pod, victim),
+            (Rule::OwnNamespace(_), Some(_)) => namespace == own && may_preempt(cx.pod, victim),
             (Rule::Borrowers, Some(quota)) => namespace != own && quota.is_over_min(),
             _ => false,
         }
     }
+
+    /// Which pods that are, and why.
+    fn describe(&self, namespace: Symbol, quotas: &Quotas, requests: &QuotaRequests) -> String {
+        match self {
+            Rule::WithoutQuota => format!(
+                "namespace {namespace} has no elastic quota, so its pods preempt pods of lower \
+                 priority in namespaces without one"
+            ),
+            Rule::OwnNamespace(over) => format!(
+                "namespace {namespace} would be over the min of its elastic quota ({}), so its pods \
+                 preempt pods of lower priority in the same namespace",
+                describe_all(over)
+            ),
+            Rule::Borrowers => {
+                let quota = quotas.of(namespace);
+                let uses = quota.map(|quota| quota.describe_min(&requests.in_quota));
+                format!(
+                    "namespace {namespace} stays within the min of its elastic quota ({}), so its \
+                     pods preempt pods of namespaces that are over theirs, of any priority",
+                    uses.unwrap_or_default()
+                )
+            }
+        }
+    }
+}
+
+fn describe_all(excess: &[Excess]) -> String {
+    excess.iter().map(Excess::describe).collect::<Vec<_>>().join("; ")
 }
 
 /// Whether a terminating pod makes room for the cycle's pod.
@@ -61,7 +90,8 @@ fn makes_room(
     // Also with a borrowed min, less important pods of its own namespace do.
     let allows = |rule: &Rule| rule.allows(cx, quotas, pod);
     pod.pod.is_terminating()
-        && (allows(&rule) || (matches!(rule, Rule::Borrowers) && allows(&Rule::OwnNamespace)))
+        && (allows(&rule)
+            || (matches!(rule, Rule::Borrowers) && allows(&Rule::OwnNamespace(Vec::new()))))
 }
 
 impl PreemptionRules for CapacityScheduling {
@@ -89,6 +119,12 @@ impl PreemptionRules for CapacityScheduling {
         rejection_while_terminating(cx, statuses, |pod| makes_room(cx, quotas, requests, pod))
     }
 
+    fn victim_rule(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<String> {
+        let (quotas, requests) = (state.read::<Quotas>()?, state.read::<QuotaRequests>()?);
+        let rule = Rule::of(cx, quotas, requests);
+        Some(rule.describe(cx.pod.key().namespace, quotas, requests))
+    }
+
     fn select_victims(
         &self,
         search: &VictimSearch<'_>,
@@ -101,7 +137,7 @@ impl PreemptionRules for CapacityScheduling {
             return Err(Status::unschedulable("Failed to read preFilterState from cycleState"));
         };
         let potential = potential_victims(cx, quotas, requests, node);
-        if potential.is_empty() {
+        if potential.pods.is_empty() {
             let pod = cx.pod.key().name;
             let text = format!("No victims found on node {} for preemptor pod {pod}", node.name);
             return Err(Status::unresolvable(&text));
@@ -124,7 +160,38 @@ impl PreemptionRules for CapacityScheduling {
                 trial.remove(pod)?;
                 Ok(Reprieve::Rejected)
             };
-        search.select_victims_with(node, potential, fits, reprieve)
+        let reasons = potential.reasons(node.name);
+        let found = search.select_victims_with(node, potential.pods, fits, reprieve)?;
+        Ok(Victims { reasons, ..found })
+    }
+}
+
+/// The pods on a node that may be preempted, with the facts that the choice is based on.
+struct PotentialVictims {
+    /// In the order of the choice, the least important first.
+    pods: Vec<Arc<PodInfo>>,
+    /// The other namespaces that are over their min, by so much.
+    over_min: BTreeMap<Symbol, Vec<Excess>>,
+    /// Pods of these namespaces that stay: without the others, their namespace is within its min.
+    spared: Vec<NamespacedName>,
+}
+
+impl PotentialVictims {
+    /// The facts, a sentence each.
+    fn reasons(&self, node: Symbol) -> Vec<String> {
+        let over = |(namespace, excess): (&Symbol, &Vec<Excess>)| {
+            format!("namespace {namespace} is over its min: {}", describe_all(excess))
+        };
+        let names: Vec<NamespacedName> = self.pods.iter().map(|pod| pod.key()).collect();
+        let mut reasons: Vec<String> = self.over_min.iter().map(over).collect();
+        reasons.push(format!("may be preempted on {node}: {}", list(&names)));
+        if !self.spared.is_empty() {
+            let is =
+                if self.over_min.len() == 1 { "its namespace is" } else { "the namespaces are" };
+            let spared = list(&self.spared);
+            reasons.push(format!("not {spared}: without the above, {is} within min"));
+        }
+        reasons
     }
 }
 
@@ -135,18 +202,25 @@ fn potential_victims(
     quotas: &Quotas,
     requests: &QuotaRequests,
     node: &NodeInfo,
-) -> Vec<Arc<PodInfo>> {
+) -> PotentialVictims {
     let (rule, mut quotas) = (Rule::of(cx, quotas, requests), quotas.clone());
+    let borrowed = matches!(rule, Rule::Borrowers);
+    let (mut over_min, mut spared) = (BTreeMap::new(), Vec::new());
     let mut pods = node.pods.clone();
     go_sort::sort(&mut pods, |a, b| !is_more_important(a, b, cx.now));
     pods.retain(|pod| {
-        let allowed = rule.allows(cx, &quotas, pod);
+        let (allowed, namespace) = (rule.allows(cx, &quotas, pod), pod.key().namespace);
         if allowed {
+            if let Some(quota) = quotas.of(namespace).filter(|_| borrowed) {
+                over_min.entry(namespace).or_insert_with(|| quota.over_min());
+            }
             quotas.remove(&pod.pod);
+        } else if over_min.contains_key(&namespace) {
+            spared.push(pod.key());
         }
         allowed
     });
-    pods
+    PotentialVictims { pods, over_min, spared }
 }
 
 /// Whether the quota of the cycle's pod would be over max with `in_quota`, or all together over

@@ -81,21 +81,41 @@ pub struct Quota {
     pods: BTreeSet<Uid>,
 }
 
-/// A resource of which more would be used than is allowed.
+/// A resource of which more is used, or would be, than is allowed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Excess {
-    name: &'static str,
+    /// The name of the resource.
+    pub name: &'static str,
     used: i64,
     requested: i64,
     limit: i64,
 }
 
 impl Excess {
-    /// `cpu: 12 used + 4 requested > 14`.
+    /// `cpu: 12 used + 4 requested > 14, 2 over`.
     pub fn describe(&self) -> String {
         let Excess { name, used, requested, limit } = *self;
-        let [used, requested, limit] = [used, requested, limit].map(|it| amount::of(name, it));
-        format!("{name}: {used} used + {requested} requested > {limit}")
+        let amount = |it| amount::of(name, it);
+        let requested = match requested {
+            0 => String::new(),
+            _ => format!(" + {} requested", amount(requested)),
+        };
+        let (used, limit, over) = (amount(used), amount(limit), self.over());
+        format!("{name}: {used} used{requested} > {limit}, {over} over")
+    }
+
+    /// By how much it is more.
+    pub fn over(&self) -> String {
+        amount::of(self.name, self.wanted().saturating_sub(self.limit))
+    }
+
+    /// The limit that would be enough.
+    pub fn enough(&self) -> String {
+        amount::of(self.name, self.wanted())
+    }
+
+    fn wanted(&self) -> i64 {
+        self.used.saturating_add(self.requested)
     }
 }
 
@@ -144,14 +164,39 @@ impl Quota {
         excess(request, &self.used, &self.max, i64::MAX)
     }
 
-    /// Whether more than min would be used with `request`.
-    pub(crate) fn is_over_min_with(&self, request: &Resource) -> bool {
-        !excess(request, &self.used, &self.min, 0).is_empty()
+    /// Of what more than min would be used with `request`.
+    pub(crate) fn over_min_with(&self, request: &Resource) -> Vec<Excess> {
+        excess(request, &self.used, &self.min, 0)
+    }
+
+    /// Of what more than min is used.
+    pub(crate) fn over_min(&self) -> Vec<Excess> {
+        // The scalars that are used count, as those that are requested otherwise.
+        let over = excess(&self.used, &Resource::default(), &self.min, 0).into_iter();
+        over.map(|excess| Excess { used: excess.requested, requested: 0, ..excess }).collect()
     }
 
     /// Whether more than min is used.
     pub(crate) fn is_over_min(&self) -> bool {
-        !excess(&self.used, &Resource::default(), &self.min, 0).is_empty()
+        !self.over_min().is_empty()
+    }
+
+    /// What is used of min, for the resources of `request`: `cpu: 1 used + 3 requested of 4`.
+    pub(crate) fn describe_min(&self, request: &Resource) -> String {
+        let fixed = ["cpu", "memory", "ephemeral-storage"].into_iter().map(Symbol::new);
+        let names = fixed.chain(request.scalars.iter().map(|(name, _)| *name));
+        let of = |name: Symbol| {
+            let amounts = [&self.used, request, &self.min].map(|it| it.amount(name));
+            let [used, requested, min] = amounts.map(|it| amount::of(&name, it));
+            (amounts[1] > 0)
+                .then(|| format!("{name}: {used} used + {requested} requested of {min}"))
+        };
+        names.filter_map(of).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether the pod of that UID counts.
+    pub(crate) fn counts(&self, uid: Symbol) -> bool {
+        self.pods.contains(&uid)
     }
 
     /// Counts a pod, unless it does already.

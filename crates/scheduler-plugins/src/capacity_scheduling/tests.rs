@@ -123,6 +123,49 @@ fn victims_come_from_the_own_namespace_or_from_borrowers() {
     assert_eq!(preempted([1000, 100, 1000], []), ["ns2/b"]);
 }
 
+/// Why the last cycle's pod may preempt which pods: the rule, and the facts of each candidate.
+fn reasons(priority: i32, quotas: impl IntoIterator<Item = Object>) -> (String, Vec<String>) {
+    let mut world = cluster("150", quotas);
+    for (name, started) in [("ns1/a", 3), ("ns2/b", 1), ("ns2/c", 2)] {
+        world.create(sized(name, 50).priority(100).on("n").started(started).into());
+    }
+    world.create(sized("ns1/p", 50).priority(priority).into());
+    let record = world.step().unwrap();
+    let reasons = record.candidates.iter().flat_map(|candidate| candidate.reasons.clone());
+    (record.victim_rule.as_deref().unwrap_or_default().to_owned(), reasons.collect())
+}
+
+#[test]
+fn the_choice_of_victims_is_explained_by_its_facts() {
+    let (rule, facts) = reasons(1, [memory("ns1", 150, 200), memory("ns2", 50, 200)]);
+    assert_eq!(
+        rule,
+        "namespace ns1 stays within the min of its elastic quota (memory: 50 used + 50 requested of \
+         150), so its pods preempt pods of namespaces that are over theirs, of any priority"
+    );
+    assert_eq!(
+        facts,
+        [
+            "namespace ns2 is over its min: memory: 100 used > 50, 50 over",
+            "may be preempted on n: ns2/c",
+            "not ns2/b: without the above, its namespace is within min"
+        ]
+    );
+    let (rule, facts) = reasons(1000, [memory("ns1", 50, 200), memory("ns2", 200, 200)]);
+    assert_eq!(
+        rule,
+        "namespace ns1 would be over the min of its elastic quota (memory: 50 used + 50 requested > \
+         50, 50 over), so its pods preempt pods of lower priority in the same namespace"
+    );
+    assert_eq!(facts, ["may be preempted on n: ns1/a"]);
+    // Nobody may leave, but the rule is known.
+    let (rule, facts) = reasons(1, [memory("ns1", 50, 200), memory("ns2", 200, 200)]);
+    assert!(rule.starts_with("namespace ns1 would be over the min") && facts.is_empty());
+    let (rule, facts) = reasons(1000, []);
+    assert!(rule.starts_with("namespace ns1 has no elastic quota"), "{rule}");
+    assert_eq!(facts, ["may be preempted on n: ns1/a, ns2/c, ns2/b"]);
+}
+
 #[test]
 fn each_excess_is_explained() {
     let amounts = json!({"min": {"cpu": "10"}, "max": {"cpu": "14", "memory": "8Gi"}});
@@ -131,9 +174,12 @@ fn each_excess_is_explained() {
     let request = requested(&pod("ns/b").requests("cpu", "4").requests("memory", "1Gi"));
     let words = |excess: Vec<Excess>| excess.iter().map(Excess::describe).collect::<Vec<_>>();
     let over = words(quotas.of("ns".into()).unwrap().over_max(&request));
-    assert_eq!(over, ["cpu: 12 used + 4 requested > 14"]);
+    assert_eq!(over, ["cpu: 12 used + 4 requested > 14, 2 over"]);
     let over = words(quotas.over_total_min(&request));
-    assert_eq!(over, ["cpu: 12 used + 4 requested > 10", "memory: 0 used + 1Gi requested > 0"]);
+    assert_eq!(
+        over,
+        ["cpu: 12 used + 4 requested > 10, 6 over", "memory: 0 used + 1Gi requested > 0, 1Gi over"]
+    );
 }
 
 fn spec(json: Value) -> quota::ElasticQuotaSpec {

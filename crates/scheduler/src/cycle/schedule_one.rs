@@ -228,6 +228,7 @@ impl Scheduler {
         cycle.record.post_filter = outcome.answers;
         cycle.record.candidates = outcome.answer.candidates;
         cycle.record.dry_run = outcome.answer.dry_run;
+        cycle.record.victim_rule = outcome.answer.victim_rule;
         if let Some(preemption) = outcome.answer.preemption {
             cycle.record.preemption = Some(preemption.candidate.clone());
             let prefix = preemption.message_prefix;

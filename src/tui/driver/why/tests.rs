@@ -159,7 +159,7 @@ fn the_answer_of_every_story_begins_with_the_decisive_cause() {
 const SHOWN: [(&str, &str); 6] = [
     ("held-at-permit", "held by ManualPermit"),
     ("node-pools", "New nodes that would take it: NodePool spare"),
-    ("zone-loss", "budget default/web needs 2 healthy pods and has 2"),
+    ("zone-loss", "default/database-0 (lost from a-0) pending"),
     ("rollout", "stuck: 0 of 4 pods updated and available"),
     ("upgrade", "Because of BalancedAllocationGain"),
     ("opaque-plugin", "uncertain only if TargetLoadPacking scored node-0 at most 30 points"),

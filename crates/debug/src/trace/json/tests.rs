@@ -121,6 +121,7 @@ fn answers_carry_nodes_and_nominations_candidates_and_placements_too() {
         node: node.into(),
         victims: victims.iter().map(|name| key(name)).collect(),
         pdb_violations: 1,
+        reasons: Vec::new(),
     };
     let placement = |name: &str, placed, total: Option<i64>| PlacementRecord {
         name: name.into(),

@@ -83,6 +83,7 @@ fn preemption(victims: Vec<Pod>) -> Preemption {
         node: "n1".into(),
         pods: victims.into_iter().map(info).collect(),
         pdb_violations: 0,
+        reasons: Vec::new(),
     };
     Preemption {
         plugin: "DefaultPreemption".into(),

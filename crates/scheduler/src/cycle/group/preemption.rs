@@ -54,6 +54,7 @@ impl PodGroupCycle<'_> {
             node: CLUSTER.into(),
             victims: victims.iter().map(|victim| victim.key()).collect(),
             pdb_violations: 0,
+            reasons: Vec::new(),
         };
         let preemption = Preemption {
             plugin: rules.plugin(),

@@ -20,6 +20,8 @@ pub struct PreemptionProbe {
     pub plugin: Symbol,
     /// Why the pod is not eligible to preempt; `None` if it is.
     pub rejection: Option<&'static str>,
+    /// Which pods the plugin may evict and why, if that is not their priority alone.
+    pub victim_rule: Option<String>,
     /// The candidates, in the order found. The search ends when there are enough.
     pub candidates: Vec<NodeVictims>,
     /// The other nodes that were tried, and why they are not candidates.
@@ -42,6 +44,7 @@ impl Probe {
         let mut found = PreemptionProbe {
             plugin: rules.plugin(),
             rejection: rules.rejection(&cx, &state, &statuses),
+            victim_rule: rules.victim_rule(&cx, &state),
             ..PreemptionProbe::default()
         };
         let resolvable = statuses.with_code(Code::Unschedulable, &self.snapshot);

@@ -1,0 +1,247 @@
+//! Reports that are computed on copies of the session, in the background: what becomes of the pods
+//! if nodes are lost, and what an upgrade changes.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Driver;
+use super::difference::MAX_RUNS;
+use super::search::RunningTask;
+use super::task::{BackgroundTask, TaskProgress, TaskState};
+use super::whatif::named_versions;
+use crate::report::cut::CutRuns;
+use crate::report::survive::{self, SurviveReport};
+use crate::report::upgrade::{self, RejectedInput, UpgradeReport};
+use crate::tui::command_result::{CommandResult, WindowContent};
+use kubestep_config::FeatureGates;
+use kubestep_config::versions::{Served, differences};
+use kubestep_debug::Session;
+use kubestep_debug::diff::Pair;
+use kubestep_debug::edit::EditError;
+use kubestep_debug::survive::Losses;
+use kubestep_debug::upgrade::{gates, of_branch};
+
+/// Maximum number of cycles of a run.
+const MAX_CYCLES: usize = 1_000_000;
+
+/// What a report is about: the same again gives the same answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct ReportQuery {
+    /// The command line that asks for it.
+    line: String,
+    branch: String,
+    step: usize,
+    /// How often anything had been done to any branch.
+    changes: u64,
+}
+
+/// The lines of a report, or why there is none.
+type ReportLines = Result<Vec<String>, String>;
+
+/// A report under way.
+pub(super) struct RunningReport {
+    query: ReportQuery,
+    title: String,
+    /// How far it is, from what is done and of how much.
+    progress: fn(usize, usize) -> String,
+    work: BackgroundTask<ReportLines>,
+}
+
+/// A report that is complete.
+pub(super) struct FinishedReport {
+    query: ReportQuery,
+    title: String,
+    lines: Vec<String>,
+}
+
+impl Driver {
+    /// What becomes of the pods if nodes are lost, one set after the other.
+    pub(super) fn survive(&mut self, text: &str) -> CommandResult {
+        let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
+        let losses = match Losses::parse(&world, text) {
+            Ok(losses) => losses,
+            Err(EditError(text)) => return CommandResult::error(text),
+        };
+        world.detach();
+        let memory = self.session.history_memory();
+        let title = format!("What if {losses} is lost?");
+        let progress = |done: usize, of: usize| format!("{done} of {of} losses tried; Esc stops");
+        self.report(format!("survive {text}"), title, progress, move |task| {
+            let mut session = Session::new(world);
+            memory.into_iter().for_each(|bytes| session.set_history_memory(bytes));
+            session.only_forward();
+            let report = SurviveReport::new(&mut session, &losses, MAX_CYCLES, &|progress| {
+                task.go_on(progress.done, progress.of)
+            });
+            let shown = report.map(|report| lines(&survive::text::answer_first(&report)));
+            shown.map_err(|EditError(error)| error)
+        })
+    }
+
+    /// What an upgrade changes for the pods of this branch.
+    pub(super) fn upgrade(&mut self, text: &str) -> CommandResult {
+        let versions = match self.versions_of_upgrade(text) {
+            Ok(versions) => versions,
+            Err(EditError(text)) => return CommandResult::error(text),
+        };
+        let (from, to) = (versions.a.release.name(), versions.b.release.name());
+        let mut session = self.session.clone();
+        session.detach();
+        let title = format!("What changes with kube-scheduler {from} → {to}?");
+        let progress = |runs: usize, _: usize| {
+            format!("searching which change of the version causes what: {runs} runs; Esc stops")
+        };
+        self.report(format!("upgrade {text}"), title, progress, move |task| {
+            upgrade_lines(&session, &versions, task)
+        })
+    }
+
+    /// The report of `work`: known from before, shown at once, or begun in the background.
+    fn report(
+        &mut self,
+        line: String,
+        title: String,
+        progress: fn(usize, usize) -> String,
+        work: impl FnOnce(&TaskProgress) -> ReportLines + Send + 'static,
+    ) -> CommandResult {
+        let query = ReportQuery {
+            line: line.trim_end().to_owned(),
+            branch: self.branches.name().to_owned(),
+            step: self.session.step(),
+            changes: self.changes,
+        };
+        if let Some(known) = self.tasks.report.as_ref().filter(|known| known.query == query) {
+            return CommandResult::window(known.window());
+        }
+        let work = match BackgroundTask::begin("report", move |task| work(task)) {
+            Ok(work) => work,
+            Err(error) => return CommandResult::error(format!("cannot compute: {error}")),
+        };
+        let running = RunningReport { query, title, progress, work };
+        let patience = self.freshness.patience;
+        self.take_report(running, patience).unwrap_or_else(|running| {
+            self.stop_search();
+            self.tasks.running = Some(RunningTask::Report(running));
+            CommandResult { searching: true, ..CommandResult::default() }
+        })
+    }
+
+    /// The window of a report, or the report if it is still under way.
+    pub(super) fn take_report(
+        &mut self,
+        running: RunningReport,
+        patience: Duration,
+    ) -> Result<CommandResult, RunningReport> {
+        let lines = match running.work.result(patience) {
+            TaskState::Running => return Err(running),
+            TaskState::Failed => return Ok(super::search::without_result()),
+            TaskState::Done(Err(error)) => return Ok(CommandResult::error(error)),
+            TaskState::Done(Ok(lines)) => lines,
+        };
+        let is_part = running.work.is_stopping();
+        let finished = FinishedReport { query: running.query, title: running.title, lines };
+        let window = finished.window();
+        if !is_part {
+            self.tasks.report = Some(finished);
+        }
+        Ok(CommandResult::window(window))
+    }
+
+    /// The versions before and after, each with the gates that are set here. One that is named is
+    /// compared with the branch's own, the older one first; without a name, the branch's own is
+    /// compared with the default one, or with the one before it.
+    fn versions_of_upgrade(&self, text: &str) -> Result<Pair<UpgradeSide>, EditError> {
+        let here = Served::from(gates(&self.session).version());
+        let default = Served::default();
+        let ordered = |a: &Served, b: &Served| match a.version <= b.version {
+            true => (a.clone(), b.clone()),
+            false => (b.clone(), a.clone()),
+        };
+        let (a, b) = match named_versions(text)?.as_slice() {
+            [] if here.version != default.version => ordered(&here, &default),
+            [] => (here.version.before().unwrap_or(here.version).into(), here),
+            [one] => ordered(&here, one),
+            [a, b] => (a.clone(), b.clone()),
+            _ => return Err(EditError("name at most two versions".into())),
+        };
+        let sides = Pair { a: self.side(a)?, b: self.side(b)? };
+        match differences(sides.a.gates, sides.b.gates).is_empty() {
+            true => Err(EditError(format!(
+                "nothing differs between {} and {}: name another version",
+                sides.a.release.name(),
+                sides.b.release.name()
+            ))),
+            false => Ok(sides),
+        }
+    }
+
+    fn side(&self, release: Served) -> Result<UpgradeSide, EditError> {
+        let set = gates(&self.session).as_set();
+        let adopted = release.gates().adopted(&set);
+        let (gates, rejected) = adopted.map_err(|error| EditError(error.to_string()))?;
+        Ok(UpgradeSide {
+            release,
+            gates,
+            rejected: rejected.iter().map(RejectedInput::gate).collect(),
+        })
+    }
+}
+
+/// A version of an upgrade.
+struct UpgradeSide {
+    release: Served,
+    gates: FeatureGates,
+    /// The gates that are set here and that it does not take.
+    rejected: Vec<RejectedInput>,
+}
+
+fn upgrade_lines(
+    session: &Session,
+    versions: &Pair<UpgradeSide>,
+    task: &TaskProgress,
+) -> ReportLines {
+    let Pair { a, b } = versions;
+    let gates = Pair { a: a.gates, b: b.gates };
+    let found = of_branch(session, gates, MAX_RUNS, &|runs| task.go_on(runs, 0));
+    let report = UpgradeReport {
+        releases: Pair { a: a.release.name(), b: b.release.name() },
+        rejected: b.rejected.clone(),
+        upgrade: Some(found.map_err(|error| format!("no answer: {error}"))?),
+        listed: upgrade::listed(gates.a, gates.b),
+        cut: CutRuns { sides: Pair::default(), limit: MAX_CYCLES },
+    };
+    Ok(lines(&upgrade::text::text(&report, gates)))
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+impl RunningReport {
+    /// Asks it to end.
+    pub fn stop(&self) {
+        self.work.stop();
+    }
+
+    /// How far it is.
+    pub fn describe(&self) -> String {
+        let (done, of) = self.work.progress();
+        match self.work.is_stopping() {
+            true => format!("stopping :{}", self.query.line),
+            false => (self.progress)(done, of),
+        }
+    }
+}
+
+impl FinishedReport {
+    fn window(&self) -> WindowContent {
+        WindowContent::Report {
+            title: self.title.clone(),
+            lines: self.lines.clone(),
+            line: self.query.line.clone(),
+        }
+    }
+}
