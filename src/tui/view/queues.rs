@@ -88,7 +88,7 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn columns(&self) -> usize {
-        8
+        7
     }
 
     fn column(&self, column: usize) -> GridColumn {
@@ -116,11 +116,6 @@ impl GridSource for QueuesView<'_> {
                 let widest = left.map(|left| left.len()).max().unwrap_or(0);
                 GridColumn::number("left", widest.max(6) as u16)
             }
-            6 => {
-                let widest = self.measured().map(|pod| first_name(pod).len()).max();
-                // The cause names it, too, and needs the room more.
-                GridColumn::fitted("plugin", 14, widest.unwrap_or(0)).shown_from(WidthTier::Wide)
-            }
             _ => GridColumn::prose_in(self, column, "why", 20),
         }
     }
@@ -139,7 +134,6 @@ impl GridSource for QueuesView<'_> {
             3 => write!(out, "{}", pod.attempts),
             4 => out.write_str(&self.since(pod)),
             5 => out.write_str(&self.left(pod).unwrap_or_default()),
-            6 => out.write_str(&first_name(pod)),
             _ => {
                 let cause = self.0.causes.get(&pod.info.key()).map(String::as_str);
                 out.set(&why(pod, cause), Scope::TextDim);
@@ -188,24 +182,18 @@ impl GridSource for QueuesView<'_> {
     }
 }
 
-/// What holds the pod up: the cause, empty if it fits by now; until that is worked out, what was said
-/// of its last attempt.
+/// What holds the pod up: plugins at Permit, or the cause, empty if it fits by now; until that is
+/// worked out, what was said of its last attempt.
 fn why<'a>(pod: &'a QueuedPod, cause: Option<&'a str>) -> Cow<'a, str> {
     let reason = brief(&pod.reason);
     match cause {
+        _ if pod.queue == QueueName::InFlight && !pod.rejected_by.is_empty() => {
+            format!("held by {}", names(pod)).into()
+        }
         None => reason,
         Some("") if pod.attempts == 0 || reason.is_empty() => Cow::Borrowed(""),
         Some("") => format!("last attempt: {reason}").into(),
         Some(cause) => cause.into(),
-    }
-}
-
-/// The first plugin that rejected it, and the number of the others.
-fn first_name(pod: &QueuedPod) -> String {
-    match pod.rejected_by.as_slice() {
-        [] => String::new(),
-        [only] => only.to_string(),
-        [first, more @ ..] => format!("{first} +{}", more.len()),
     }
 }
 
