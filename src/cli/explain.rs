@@ -54,6 +54,10 @@ pub(super) struct Explain {
     /// Search for the smallest changes that make the pod fit; each is tried on a copy
     #[arg(long, conflicts_with_all = ["node", "why_not"])]
     fix: bool,
+    /// Stop the search when this many kinds of changes are found
+    #[arg(long, value_name = "N", default_value_t = fix::FIXES, requires = "fix")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    max_fixes: usize,
     /// Try nodes that could be created, each on a copy: of NodePools, of cluster-autoscaler's node
     /// groups, and copies of existing nodes
     #[arg(long, conflicts_with_all = ["node", "why_not"])]
@@ -121,7 +125,8 @@ impl Subcommand for Explain {
         let why = ask(&mut session, pod, &nodes)
             .with_context(|| format!("{pod} was evicted or deleted in the meantime"))?;
         self.not_reached(&why, ran).into_iter().for_each(kubestep_output::line);
-        let fixes = self.fix.then(|| fixes(&session, &start, pod, &steps));
+        let limits = SearchLimits::of_fixes(self.max_fixes);
+        let fixes = self.fix.then(|| fixes(&session, &start, pod, limits, &steps));
         let nodes = self.new_node.then(|| new_nodes(&session, pod, &steps)).flatten();
         let said = self.reported.as_deref().map(config::read).transpose()?;
         let heard = heard(&start, pod, said.as_deref()).filter(|heard| !heard.is_empty());
@@ -197,13 +202,19 @@ impl Explain {
 }
 
 /// Searches for fixes. `start` is the cluster before the run.
-pub(super) fn fixes(session: &Session, start: &World, pod: NamespacedName, steps: &Steps) -> Fixes {
+pub(super) fn fixes(
+    session: &Session,
+    start: &World,
+    pod: NamespacedName,
+    limits: SearchLimits,
+    steps: &Steps,
+) -> Fixes {
     let world = session.world();
     let start = if is_cheap(session) { start } else { world };
     let interrupt = steps.and_interrupt("stops");
     let words = |tried, most| format!("{tried} of at most {most} changes tried{interrupt}");
     let mut go_on = |tried, most| steps.go_on(tried, most);
-    let search = || fix::fixes(world, start, pod, SearchLimits::default(), &mut go_on);
+    let search = || fix::fixes(world, start, pod, limits, &mut go_on);
     let fixes = steps.show(words, search);
     if steps.is_stopped() {
         let tried = count(fixes.tried, "change");

@@ -176,7 +176,7 @@ fn print_input(opened: ReadSession) -> Result<Exit> {
     let mut session = opened.session;
     let before = Usage::of(session.world());
     session.run_until_idle(usize::MAX, |_| false);
-    let report = RunReport::new(&session, before);
+    let report = RunReport::new(&session, before).with_causes(&session);
     kubestep_output::print(&report::run::text::run(&report))?;
     Ok(exit_of(&report))
 }
@@ -243,8 +243,7 @@ fn name_of(input: &InputOptions) -> String {
     names.join(", ")
 }
 
-/// Adds a notice of the objects that no scheduler reads. Returns a kind among them that makes pods,
-/// if no pod of the input waits.
+/// Adds a notice of the objects that no scheduler reads. Returns a kind among them that makes pods.
 fn note_skipped(read: &kubestep_source::ReadInput, notices: &mut Vec<String>) -> Option<Symbol> {
     if read.skipped.is_empty() {
         return None;
@@ -262,7 +261,8 @@ fn note_skipped(read: &kubestep_source::ReadInput, notices: &mut Vec<String>) ->
     let idle = notices.iter().any(|notice| {
         notice == kubestep_source::NOTHING_PENDING || notice == kubestep_source::NOTHING_READ
     });
-    let mut kinds = read.skipped.keys().filter(|_| idle);
+    // DaemonSets are also read for new nodes, which get their pods.
+    let mut kinds = read.skipped.keys().filter(|kind| idle || kind.as_str() != "DaemonSet");
     kinds.find(|kind| workload::kinds().any(|it| **kind == it)).cloned()
 }
 
@@ -296,8 +296,11 @@ pub(super) fn build_with(
     let mut notices = built.notices;
     notices.extend(tries::create(&manifests, &mut built.world)?);
     let mut added = tries::add(tries, input.strict, &mut built.world)?;
-    if let (Some(kind), true) = (&built.idle_workload, tries.pods.is_empty()) {
-        notices.push(format!("\"kubestep run --pod FILE\" tries the pods of a {kind}"));
+    let is_manifest = !input.files.is_empty() && !has_controlled_pods(&built.world);
+    if let Some(kind) = built.workload.filter(|_| is_manifest && tries.pods.is_empty()) {
+        notices.push(format!(
+            "-f creates no pods of a {kind}; --pod FILE with its manifest creates and tries them"
+        ));
     }
     if !added.workloads.is_empty() || !manifests.is_empty() {
         notices.retain(|notice| {
@@ -308,6 +311,12 @@ pub(super) fn build_with(
     let mut session = Session::new(built.world);
     session.set_history_memory(input.memory.bytes());
     Ok(ReadSession { session, name, notices, added })
+}
+
+/// Whether controllers created pods: then the input is a cluster's, and not only manifests.
+fn has_controlled_pods(world: &World) -> bool {
+    let mut pods = world.api().objects().pods.values();
+    pods.any(|pod| pod.metadata.controller().is_some())
 }
 
 /// Where the scheduler's writes go.
@@ -324,8 +333,8 @@ pub(super) struct LoadedCluster {
     pub world: World,
     /// What the user has to know about the input, one sentence each.
     pub notices: Vec<String>,
-    /// A kind that makes pods, where the input has some but no pods that wait.
-    idle_workload: Option<Symbol>,
+    /// A kind that makes pods, if the input has some.
+    workload: Option<Symbol>,
 }
 
 /// Loads what was read into a new cluster.
@@ -359,7 +368,7 @@ pub(super) fn world(
     notices.extend(adapted);
     notices.extend(reach_extenders(&resolved, reach, &mut world)?);
     notices.extend(resolved.warnings.iter().map(ToString::to_string));
-    let idle_workload = note_skipped(&read, &mut notices);
+    let workload = note_skipped(&read, &mut notices);
     if writes == Writes::Remote {
         // Before anything is loaded: objects keep the versions that they have there.
         world.mirror_remote();
@@ -376,7 +385,7 @@ pub(super) fn world(
         world.note_writes();
     }
     notices.extend(not_created::notices(&world));
-    Ok(LoadedCluster { world, notices, idle_workload })
+    Ok(LoadedCluster { world, notices, workload })
 }
 
 /// Where new nodes come from, by the input and by the files beside it.

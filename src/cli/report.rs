@@ -24,6 +24,7 @@ use crate::report::{cut, fixes, why};
 use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_debug::Session;
+use kubestep_debug::fix::SearchLimits;
 use kubestep_debug::why::ask;
 use kubestep_live::record::RecordingOutput;
 use kubestep_output::file::Links;
@@ -140,7 +141,13 @@ impl ReportCommand {
             let search = *seen == 1 && searched < self.fixes && !steps.is_stopped();
             let fixes = search.then(|| {
                 searched += 1;
-                fixes::lines(&explain::fixes(session, begin, pod.pod, steps))
+                fixes::lines(&explain::fixes(
+                    session,
+                    begin,
+                    pod.pod,
+                    SearchLimits::default(),
+                    steps,
+                ))
             });
             let (cause, why) = (why::decisive_cause(&answer), why::outline(&answer));
             explained.push(ExplainedPod { pod: pod.pod, cause, why, fixes });

@@ -153,6 +153,10 @@ impl Subcommand for RunCommand {
             true => kubestep_output::print(&json_line(
                 &Timings::new(&session, load_s, cycle_s).to_json(),
             ))?,
+            false if self.output == RunFormat::Text => {
+                report = report.with_causes(&session);
+                self.show(&report)?;
+            }
             false => self.show(&report)?,
         }
         Ok(exit_of(&report))

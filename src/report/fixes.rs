@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use kubestep_api::words::count;
 use kubestep_debug::edit::{Edit, NodeEdit};
 use kubestep_debug::fix::{Fix, Fixes};
 use kubestep_framework::pod::NamespacedName;
@@ -15,7 +16,22 @@ const FLUSH_ONLY: &str = "takes effect in 5 minutes: no event requeues the pod, 
 
 /// The changes as text, smallest first, with a trailing newline.
 pub fn text(fixes: &Fixes) -> String {
-    lines(fixes).iter().map(|(_, line)| clean(line).into_owned() + "\n").collect()
+    let on =
+        more(fixes).map(|more| format!("{more}; --max-fixes {} searches on.", more_fixes(fixes)));
+    let lines = lines(fixes).into_iter().map(|(_, line)| line).chain(on);
+    lines.map(|line| clean(&line).into_owned() + "\n").collect()
+}
+
+/// That changes are left to be tried, if a limit ended the search.
+pub fn more(fixes: &Fixes) -> Option<String> {
+    let untried = fixes.untried;
+    let verb = if untried == 1 { "was" } else { "were" };
+    (untried > 0).then(|| format!("{} {verb} not tried", count(untried, "other change")))
+}
+
+/// How many changes a search that goes on asks for.
+pub fn more_fixes(fixes: &Fixes) -> usize {
+    fixes.asked.saturating_mul(2)
 }
 
 /// The lines of the text, each with the index of its change.
@@ -29,13 +45,13 @@ pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
     let mut lines = vec![(None, heading)];
     lines.extend(fixes.unchangeable.iter().map(|text| (None, format!("  {text}"))));
     for (at, fix) in fixes.found.iter().enumerate() {
-        lines.extend(one(at + 1, fix).into_iter().map(|line| (Some(at), line)));
+        lines.extend(one(at + 1, fix, fixes).into_iter().map(|line| (Some(at), line)));
     }
     lines
 }
 
-fn one(number: usize, fix: &Fix) -> Vec<String> {
-    let edits: Vec<String> = fix.edits.iter().map(Edit::to_string).collect();
+fn one(number: usize, fix: &Fix, all: &Fixes) -> Vec<String> {
+    let edits: Vec<String> = fix.edits.iter().map(|edit| all.edit_text(edit)).collect();
     let held = if fix.waits { ", and a plugin holds it there" } else { "" };
     let mut lines = vec![
         format!("  {number}. {}", edits.join(", and ")),
@@ -46,7 +62,7 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
         let evicted: Vec<String> = fix.evicted.iter().map(ToString::to_string).collect();
         add(format!("preempts: {}", evicted.join(", ")));
     }
-    if let Some(similar) = similar(fix) {
+    if let Some(similar) = similar(fix, all) {
         add(similar);
     }
     if fix.contended {
@@ -60,9 +76,9 @@ fn one(number: usize, fix: &Fix) -> Vec<String> {
 }
 
 /// Similar changes that also work, by what differs: `or cache-1, or cache-2`.
-fn similar(fix: &Fix) -> Option<String> {
+fn similar(fix: &Fix, all: &Fixes) -> Option<String> {
     let names: Vec<String> =
-        fix.similar.iter().map(|edits| difference(edits, &fix.edits)).collect();
+        fix.similar.iter().map(|edits| difference(edits, &fix.edits, all)).collect();
     let first = names.iter().take(NAMED).map(|name| format!("or {name}"));
     let more = names.len().checked_sub(NAMED).filter(|more| *more > 0);
     let more = more.map(|more| format!("and {more} more"));
@@ -71,13 +87,14 @@ fn similar(fix: &Fix) -> Option<String> {
 }
 
 /// The edits that `main` does not have, by the names of their objects.
-fn difference(edits: &[Edit], main: &[Edit]) -> String {
+fn difference(edits: &[Edit], main: &[Edit], all: &Fixes) -> String {
     let new = edits.iter().filter(|edit| !main.contains(edit));
     let name = |edit: &Edit| match edit {
         Edit::Delete(key) => NamespacedName::new(key.namespace, key.name).to_string(),
-        Edit::Node(_, NodeEdit::Resize(..)) => edit.to_string(),
+        Edit::Node(_, NodeEdit::Resize(..)) => all.edit_text(edit),
         Edit::Node(node, _) => node.to_string(),
-        edit => edit.to_string(),
+        Edit::AddNodes { count: 1, like } => format!("like {like}"),
+        edit => all.edit_text(edit),
     };
     new.map(name).collect::<Vec<String>>().join(" and ")
 }

@@ -45,6 +45,8 @@ pub struct Pending {
     pub place: QueueName,
     /// Why, in the scheduler's words if it gave any.
     pub reason: String,
+    /// Whether these are the scheduler's words.
+    pub is_quoted: bool,
     /// How certain the last decision is, if there was one and the profile has opaque plugins.
     pub certainty: Option<Arc<Certainty>>,
 }
@@ -97,16 +99,21 @@ fn why_pending(session: &Session, key: NamespacedName, pod: &Pod) -> Pending {
     let mut cycles = session.history().cycles_of(key);
     let last = cycles.rfind(|record| record.uid == pod.metadata.uid);
     let certainty = last.and_then(|record| record.certainty());
-    let reason = if let Some(gate) = queued.and_then(|queued| queued.gating_message) {
-        gate.to_string()
+    let (reason, is_quoted) = if let Some(gate) = queued.and_then(|queued| queued.gating_message) {
+        (gate.to_string(), true)
     } else if let Some(waiting) = scheduler.waiting().iter().find(|w| w.pod().key() == key) {
         let plugins: Vec<&str> = waiting.holds().iter().map(|hold| hold.plugin.as_str()).collect();
         let stage = if waiting.in_pre_bind().is_some() { "in PreBind" } else { "at Permit" };
-        format!("waits {stage} for {} on node {}", plugins.join(", "), waiting.node())
+        let text = format!("waits {stage} for {} on node {}", plugins.join(", "), waiting.node());
+        (text, false)
     } else if !scheduler.frameworks().contains_key(&pod.spec.scheduler_name) {
-        format!("no profile serves the scheduler name {:?}", pod.spec.scheduler_name.as_str())
+        let name = pod.spec.scheduler_name.as_str();
+        (format!("no profile serves the scheduler name {name:?}"), false)
     } else {
-        last.map_or_else(|| "not tried yet".to_owned(), |record| record.message.clone())
+        match last {
+            Some(record) => (record.message.clone(), true),
+            None => ("not tried yet".to_owned(), false),
+        }
     };
-    Pending { pod: key, place, reason, certainty }
+    Pending { pod: key, place, reason, is_quoted, certainty }
 }

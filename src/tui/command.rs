@@ -132,6 +132,8 @@ pub enum WhatIfCommand {
     Edits(Vec<Edit>),
     /// Does a change that the search found, by its index.
     Fix(usize),
+    /// Searches for more changes than were found.
+    MoreFixes,
     /// Undoes the last edit and everything after it.
     Undo,
     /// Redoes what was undone last.
@@ -159,6 +161,7 @@ impl WhatIfCommand {
                 | WhatIfCommand::Offers(..)
                 | WhatIfCommand::OpenEditor(_)
                 | WhatIfCommand::Versions(_)
+                | WhatIfCommand::MoreFixes
         )
     }
 }

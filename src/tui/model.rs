@@ -363,8 +363,8 @@ pub struct BreakpointRow {
     pub act: &'static str,
     /// Hits over the whole recording.
     pub hits: u64,
-    /// Those up to the position.
-    pub past: u64,
+    /// Those up to the position, as the message of a hit counts them.
+    pub so_far: u64,
     /// Cycles that could not be looked at, because their matrices are left out.
     pub unseen: usize,
     /// The watched value at the position.

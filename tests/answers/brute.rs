@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::change::{Change, What, pointer};
 use crate::cluster::key_of;
+use crate::quantity;
 use crate::size;
 use crate::truth::all;
 
@@ -218,13 +219,13 @@ impl Brute<'_> {
         of("containers").chain(of("initContainers")).collect()
     }
 
-    /// Lowers each request to its minimum; removes each host port.
+    /// Lowers each request to half of it and to its minimum; removes each host port.
     fn of_requests(&self) -> Vec<Change> {
         let mut changes = Vec::new();
         let pod = (String::from("/spec"), &self.pod["spec"]);
         for (path, container) in self.containers().into_iter().chain([pod]) {
             let requests = container["resources"]["requests"].as_object();
-            for resource in requests.into_iter().flat_map(|list| list.keys()) {
+            for (resource, asked) in requests.into_iter().flatten() {
                 let name = pointer(&["resources", "requests", resource]);
                 let least = match resource.as_str() {
                     "cpu" => "1m",
@@ -232,7 +233,11 @@ impl Brute<'_> {
                     "hugepages-2Mi" => "2Mi",
                     _ => "1",
                 };
-                changes.push(self.set(format!("{path}{name}"), json!(least)));
+                let asked = asked.as_str().and_then(|asked| quantity::parse(resource, asked));
+                let half = asked.map(|asked| quantity::write(resource, (asked + 1) / 2));
+                for amount in half.into_iter().chain([least.to_owned()]) {
+                    changes.push(self.set(format!("{path}{name}"), json!(amount)));
+                }
             }
             for (at, port) in all(&container["ports"]).enumerate() {
                 if !port["hostPort"].is_null() {

@@ -239,7 +239,7 @@ impl<'a> Examined<'a> {
 
 /// The request of a pod: pod-level, otherwise the sum of containers and sidecars, or that of an
 /// init container that requests more.
-fn requested(pod: &Value, resource: &str) -> Option<i64> {
+pub fn requested(pod: &Value, resource: &str) -> Option<i64> {
     let spec = &pod["spec"];
     let request = |part: &Value| {
         let text = part["resources"]["requests"][resource].as_str()?;

@@ -1,19 +1,23 @@
 //! The size of a change, by a rule independent of the program's: every change in place counts two, a
 //! pod that is evicted, created again as the field is immutable, or selected by others because of its
-//! labels, three, a corrected typo one, and
-//! hardware, which is a node that is added or made larger, six. Amounts do not matter.
+//! labels, three, a corrected typo one, a node that is added six, a request that is lowered by more than
+//! half seven, and a node that is made larger eight. Other amounts do not matter.
 
 use serde_json::Value;
 
 use crate::apply::position;
 use crate::change::{Change, What};
+use crate::measure::requested;
+use crate::quantity;
 use crate::truth::all;
 
 const CORRECTED: u32 = 1;
 const CHANGED: u32 = 2;
 /// A pod that is evicted or created again.
 pub const REPLACED: u32 = 3;
-const HARDWARE: u32 = 6;
+const NODE: u32 = 6;
+const DRASTIC: u32 = 7;
+const LARGER_NODE: u32 = 8;
 /// Two names that differ in at most this many letters count as a name and its typo.
 const LETTERS: usize = 2;
 
@@ -25,14 +29,34 @@ pub fn of(documents: &[Value], changes: &[Change], evicted: usize) -> u32 {
 
 fn of_one(documents: &[Value], change: &Change) -> u32 {
     match &change.what {
-        What::Copy(count) => HARDWARE * *count as u32,
+        What::Copy(count) => NODE * *count as u32,
         // Capacity and allocatable are set together.
         What::Set(path, _) if path.starts_with("/status/capacity/") => 0,
-        What::Set(path, _) if path.starts_with("/status/allocatable/") => HARDWARE,
+        What::Set(path, _) if path.starts_with("/status/allocatable/") => LARGER_NODE,
+        _ if is_drastic(documents, change) => DRASTIC,
         What::Set(_, Some(_)) if is_typo(documents, change) => CORRECTED,
         What::Set(path, None) => each(change) * expressions(old(documents, change, path)),
         _ => each(change),
     }
+}
+
+/// Whether the change lowers a request by more than half.
+fn is_drastic(documents: &[Value], change: &Change) -> bool {
+    let pod = position(documents, &change.target).map(|at| &documents[at]);
+    let amounts = match &change.what {
+        What::Total(resource, new) => {
+            let old = pod.and_then(|pod| requested(pod, resource));
+            Some((old, quantity::parse(resource, new)))
+        }
+        What::Set(path, Some(Value::String(new))) if path.contains("/resources/requests/") => {
+            let resource = path.rsplit('/').next().unwrap_or_default();
+            let old = old(documents, change, path).and_then(Value::as_str);
+            let old = old.and_then(|old| quantity::parse(resource, old));
+            Some((old, quantity::parse(resource, new)))
+        }
+        _ => None,
+    };
+    matches!(amounts, Some((Some(old), Some(new))) if new * 2 < old)
 }
 
 /// The size of a change of one field.

@@ -83,6 +83,10 @@ fn the_smallest_changes_are_proposed() {
         on(story).says(&format!("explain/fix-{story}-{pod}"), &line);
     }
     on("tainted").says("explain/fix-json", "explain train -f cluster.yaml --fix -o json");
+    for (name, fixes) in [("few", 2), ("many", 30)] {
+        let line = format!("explain web-2 -f cluster.yaml --fix --max-fixes {fixes}");
+        on("spread-skew").says(&format!("explain/max-fixes-{name}"), &line);
+    }
     on("tour").says("explain/fix-none", "explain web-0 -f cluster.yaml --fix");
 }
 

@@ -31,7 +31,7 @@ fn every_pending_pod_has_its_cause_and_what_was_tried() {
     for words in [
         "<strong class=\"bad\">5 pending</strong>",
         "node selector disktype=sdd (no node has it; did you mean &quot;ssd&quot;?)",
-        "<code>1. select pod default/database disktype=ssd</code>",
+        "<code>1. select pod default/database disktype=ssd (now sdd)</code>",
         "no profile serves the scheduler name &quot;volcanoo&quot;",
         "preempts 1 pod on b-0",
     ] {

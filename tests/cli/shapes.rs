@@ -139,7 +139,8 @@ fn the_configuration_in_an_export_counts() {
     assert_eq!(
         said.pods(),
         "shop/web  pending, in no queue\n    no profile serves the scheduler name \
-         \"default-scheduler\"\n0 placed, 1 pending, 0 scheduling cycles"
+         \"default-scheduler\": the pod is in no queue, and no event says so\n0 placed, 1 pending, 0 \
+         scheduling cycles\n\"kubestep explain POD --fix\" with the same input finds what would help."
     );
     assert_eq!(said.code, Some(1));
 }

@@ -260,7 +260,7 @@ fn a_claim_asks_for_the_access_modes_that_a_volume_has() {
     says(&call, &["disk lacks an access mode", &format!("1. {modes}"), recreated]);
     places(&call, &[modes]);
     let call = wants("[ReadWriteOnce, ReadOnlyMany]", "10Gi");
-    says(&call, &[&format!("1. {size}, and {modes}")]);
+    says(&call, &[&format!("1. {size} (now \"10Gi\"), and {modes}")]);
     places(&call, &[size, modes]);
 }
 

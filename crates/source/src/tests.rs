@@ -246,7 +246,12 @@ fn broken_text_is_an_error_at_its_place() {
         (2, "the text ends too early: is the file truncated?")
     );
     let text = error_of("x.yaml", "hello world\n");
-    assert_eq!(text.message, "is not a Kubernetes object or a list of objects");
+    assert_eq!(text.message, "document 1 is a text, not a Kubernetes object or a list of objects");
+    let number = error_of("x.yaml", "kind: Node\nmetadata: {name: n}\n---\n5\n");
+    assert_eq!(
+        (number.line, number.message.as_str()),
+        (4, "document 2 is a number, not a Kubernetes object or a list of objects")
+    );
     let kindless = error_of("x.yaml", "metadata:\n  name: lost\n");
     assert_eq!(kindless.help, "add apiVersion and kind, or omit the file");
     let binary = read_text("b", vec![b'a', b'\n', 0xc3, 0x28], &Filter::default()).unwrap_err();

@@ -258,8 +258,11 @@ fn parse_whole<'a>(
         kubestep_api::yaml::from_str(document.text).map_err(|error| yaml_error(&error))?;
     value.apply_merge().map_err(|error| yaml_error(&error))?;
     let value = serde_json::Value::deserialize(value).map_err(|error| yaml_error(&error))?;
-    let found = take_apart(value).map_err(|message| kubestep_api::DecodeError {
-        message: message.into(),
+    let found = take_apart(value).map_err(|found| kubestep_api::DecodeError {
+        message: format!(
+            "document {} is {found}, not a Kubernetes object or a list of objects",
+            document.number
+        ),
         ..Default::default()
     })?;
     let item = |(value, expected)| SourceItem {
@@ -273,12 +276,15 @@ fn parse_whole<'a>(
 
 type ObjectValues = Vec<(serde_json::Value, Expected)>;
 
+/// The objects of a document; what it is instead as the error.
 fn take_apart(value: serde_json::Value) -> Result<ObjectValues, &'static str> {
     match value {
         serde_json::Value::Null => Ok(ObjectValues::new()),
         serde_json::Value::Array(_) => Ok(each(value, Expected::Anything)),
         serde_json::Value::Object(fields) => Ok(objects_in(fields)),
-        _ => Err("is not a Kubernetes object or a list of objects"),
+        serde_json::Value::String(_) => Err("a text"),
+        serde_json::Value::Number(_) => Err("a number"),
+        serde_json::Value::Bool(_) => Err("true or false"),
     }
 }
 

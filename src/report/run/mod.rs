@@ -4,6 +4,7 @@
 pub mod csv;
 pub mod json;
 pub mod junit;
+mod pending;
 pub mod text;
 
 use crate::report::disruption::DisruptionReport;
@@ -16,6 +17,8 @@ use kubestep_debug::certainty;
 use kubestep_debug::new_node::Supply;
 use kubestep_framework::record::certainty::Certainty;
 
+use pending::PendingGroup;
+
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunReport {
@@ -25,6 +28,8 @@ pub struct RunReport {
     pub evicted: Vec<Evicted>,
     /// The pods without a node, by name.
     pub pending: Vec<Pending>,
+    /// The same in groups of equal pods.
+    pub groups: Vec<PendingGroup>,
     /// The number of scheduling cycles.
     pub cycles: u64,
     /// The utilization before the first cycle.
@@ -48,10 +53,12 @@ pub struct RunReport {
 impl RunReport {
     /// The report of a session that was run; `before` is its utilization at the start.
     pub fn new(session: &Session, before: Usage) -> RunReport {
+        let pending = outcome::pending(session);
         RunReport {
+            groups: pending::groups(session, &pending),
             placed: outcome::placed(session),
             evicted: outcome::evicted(session),
-            pending: outcome::pending(session),
+            pending,
             cycles: session.world().scheduler().cycles(),
             before,
             after: Usage::of(session.world()),
@@ -62,6 +69,12 @@ impl RunReport {
             uncertain: uncertain(session),
             notices: Vec::new(),
         }
+    }
+
+    /// Adds the causes of pending pods, as far as that takes little time.
+    pub fn with_causes(mut self, session: &Session) -> RunReport {
+        pending::explain(session, &self.pending, &mut self.groups);
+        self
     }
 }
 

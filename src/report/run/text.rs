@@ -4,9 +4,12 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
+use super::pending::PendingGroup;
 use super::{RunReport, conditions};
 use crate::report::disruption;
+use crate::report::lines_shown;
 use crate::report::new_nodes;
+use crate::report::outcome::Pending;
 use crate::report::usage::Usage;
 use kubestep_api::words::count;
 use kubestep_debug::capacity::Capacity;
@@ -14,6 +17,8 @@ use kubestep_framework::record::QueueName;
 use kubestep_framework::record::certainty::Certainty;
 use kubestep_framework::resource::amount;
 
+/// Equal pending pods that are named; the others are counted.
+const PODS_NAMED: usize = 3;
 /// Nodes named where a workload would fit, before it says how many more there are.
 const NODES_NAMED: usize = 8;
 
@@ -61,14 +66,7 @@ fn pods(report: &RunReport) -> String {
     for entry in &report.evicted {
         let _ = writeln!(text, "{}  evicted from {} for {}", entry.pod, entry.node, entry.by);
     }
-    for entry in &report.pending {
-        let place = match entry.place {
-            QueueName::None => "in no queue",
-            place => place.as_str(),
-        };
-        let _ = writeln!(text, "{}  pending, {place}\n    {}", entry.pod, entry.reason);
-        text.push_str(&uncertain(entry.certainty.as_deref()));
-    }
+    report.groups.iter().for_each(|group| text.push_str(&pending(report, group)));
     let _ = write!(text, "{} placed, ", report.placed.len());
     if !report.evicted.is_empty() {
         let _ = write!(text, "{} evicted, ", report.evicted.len());
@@ -81,7 +79,50 @@ fn pods(report: &RunReport) -> String {
         let decisions = count(report.cycles, "decision");
         let _ = writeln!(text, "{number} of {decisions} uncertain because of opaque plugins");
     }
+    text.push_str(&hint(report));
     text
+}
+
+/// Equal pending pods: the first few names, where they are, the cause, and the scheduler's message.
+fn pending(report: &RunReport, group: &PendingGroup) -> String {
+    let entries: Vec<&Pending> =
+        group.pods.iter().filter_map(|at| report.pending.get(*at)).collect();
+    let Some(first) = entries.first() else { return String::new() };
+    let shown = lines_shown(entries.len(), PODS_NAMED);
+    let names: Vec<String> =
+        entries.iter().take(shown).map(|entry| entry.pod.to_string()).collect();
+    let more = match entries.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let place = match first.place {
+        QueueName::None => "in no queue",
+        place => place.as_str(),
+    };
+    let mut text = format!("{}{more}  pending, {place}\n", names.join(", "));
+    let (cause, reason) = (group.cause.as_ref(), &first.reason);
+    let _ = match cause.filter(|cause| *cause != reason) {
+        Some(cause) if first.is_quoted => {
+            writeln!(text, "    {cause}\n    kube-scheduler says: {reason}")
+        }
+        Some(cause) => writeln!(text, "    {cause}"),
+        None => writeln!(text, "    {reason}"),
+    };
+    text + &uncertain(first.certainty.as_deref())
+}
+
+/// Where fixes are found, if causes of pending pods were.
+fn hint(report: &RunReport) -> String {
+    let explained = report.groups.iter().filter(|group| group.cause.is_some()).count();
+    if explained == 0 {
+        return String::new();
+    }
+    let pods = report.groups.iter().filter(|group| group.cause.is_none());
+    let rest = match pods.map(|group| group.pods.len()).sum::<usize>() {
+        0 => String::new(),
+        rest => format!("{} with kube-scheduler's message only. ", count(rest, "pending pod")),
+    };
+    format!("{rest}\"kubestep explain POD --fix\" with the same input finds what would help.\n")
 }
 
 /// The conditions under which an uncertain decision stands, as an indented line.

@@ -26,7 +26,7 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
 fn lines_of(ledger: &SpreadCounts, wide: bool) -> Vec<String> {
     let own = if ledger.own == 0 { ", the pod itself does not count" } else { "" };
     let mut lines = vec![format!(
-        "Spread over {}: pods with {}, maxSkew {}, least {}{own}",
+        "Spread over {}: pods with {}, maxSkew {}, smallest count {}{own}",
         ledger.topology_key, ledger.selector, ledger.max_skew, ledger.least
     )];
     if ledger.of_profile {
@@ -54,7 +54,9 @@ fn lines_of(ledger: &SpreadCounts, wide: bool) -> Vec<String> {
     }
     if ledger.too_few_domains {
         let (have, need) = (ledger.domains.len(), ledger.min_domains);
-        lines.push(format!("  {have} domains are fewer than minDomains {need}: the least is 0"));
+        lines.push(format!(
+            "  {have} domains are fewer than minDomains {need}: the smallest count is 0"
+        ));
     }
     for left in &ledger.left_out {
         lines.push(format!(

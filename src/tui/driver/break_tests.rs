@@ -19,7 +19,7 @@ fn wide(name: &str) -> LiveInterface {
 #[test]
 fn continue_stops_at_a_breakpoint_forward_and_back() {
     let mut live = wide("tour").keys(":break on:preemption<Enter>");
-    assert!(live.text().contains("breakpoint 1: on:preemption; hit 0 times so far"));
+    assert!(live.text().contains("breakpoint 1: on:preemption; 0 hits in the recording"));
     let mut live = live.keys("c");
     assert!(
         live.text().contains("breakpoint 1 (on:preemption), hit 1: cycle 1 of default/payment")
@@ -41,6 +41,15 @@ fn a_step_over_a_breakpoint_stops_at_it() {
     assert!(live.text().contains("hit 2: cycle 2"), "{}", live.text());
     let mut live = live.keys("{{");
     assert!(live.text().contains("hit 1: cycle 1"), "{}", live.text());
+}
+
+/// A breakpoint with several hits in a cycle: the list counts as the message does.
+#[test]
+fn the_list_counts_hits_as_the_message_of_a_stop() {
+    let mut live = wide("tour").keys(":break Filter if verdict != 'Success'<Enter>cc");
+    assert!(live.text().contains("hit 2: "), "{}", live.text());
+    let mut live = live.keys("B");
+    assert!(live.text().contains("2 up to here"), "{}", live.text());
 }
 
 #[test]
@@ -69,7 +78,7 @@ fn the_list_shows_hits_and_values_and_edits() {
     let mut live = live.keys("k<Enter>");
     assert!(live.text().contains("break-edit 1 TaintToleration log"), "{}", live.text());
     let mut live = live.keys("<Ctrl-u>break-edit 1 Filter if feasible == 0<Enter>");
-    assert!(status(&mut live).contains("breakpoint 1: Filter if feasible == 0; hit"));
+    assert!(status(&mut live).contains("breakpoint 1: Filter if feasible == 0; "));
     let mut live = live.keys("x");
     assert!(status(&mut live).contains("breakpoint 1 removed"));
     assert_eq!(live.interface.driver.model().breakpoints.len(), 1);

@@ -74,11 +74,11 @@ impl Driver {
             return format!("watch {id}: {} = {value}", item.definition);
         }
         let unseen = if item.unseen() > 0 { "at least " } else { "" };
-        let times = match item.hits() {
-            1 => "once".to_owned(),
-            hits => format!("{hits} times"),
+        let hits = match item.hits() {
+            1 => "1 hit".to_owned(),
+            hits => format!("{hits} hits"),
         };
-        format!("breakpoint {id}: {}; hit {unseen}{times} so far", item.definition)
+        format!("breakpoint {id}: {}; {unseen}{hits} in the recording", item.definition)
     }
 
     fn toggle(&mut self, place: &str) -> Result<String, ActionError> {
@@ -199,10 +199,16 @@ impl Driver {
 
     /// Brings the rows up to date.
     pub(super) fn refresh_breakpoints(&mut self) {
+        let so_far = self.session.hits_so_far();
         let session = &self.session;
-        let items = session.breakpoints().items().iter();
+        let items = session.breakpoints().items().iter().zip(so_far);
         let last = |id: u32| self.last_hits.get(&id).cloned();
-        let rows = items.map(|item| BreakpointRow { last: last(item.id), ..row(session, item) });
+        let row = |(item, so_far): (&ListedBreakpoint, u64)| BreakpointRow {
+            last: last(item.id),
+            so_far,
+            ..row(session, item)
+        };
+        let rows = items.map(row);
         self.model.breakpoints = rows.collect();
         self.model.revision += 1;
     }
@@ -247,10 +253,6 @@ fn value(session: &Session, item: &ListedBreakpoint) -> String {
 }
 
 fn row(session: &Session, item: &ListedBreakpoint) -> BreakpointRow {
-    let past = session.entries_past();
-    let so_far = past
-        .checked_sub(1)
-        .map_or(0, |last| item.hits_until(kubestep_debug::trace::EntryId(last as u32)));
     let changes = item.changes().iter().rev().take(CHANGES).rev();
     let change = |(at, value): &(usize, _)| changed(&session.recording(), *at, value);
     BreakpointRow {
@@ -265,7 +267,7 @@ fn row(session: &Session, item: &ListedBreakpoint) -> BreakpointRow {
             HitAction::Show => "show",
         },
         hits: item.hits(),
-        past: so_far,
+        so_far: 0,
         unseen: item.unseen(),
         value: value(session, item),
         changes: changes.map(change).collect(),

@@ -86,8 +86,23 @@ impl Driver {
         if self.session.world_at(self.session.step()).api().objects().pod(pod).is_none() {
             return super::why::deleted_pod(pod);
         }
+        self.search(question, SearchLimits::default())
+    }
+
+    /// Searches for more changes than the last search.
+    pub(super) fn more_fixes(&mut self) -> CommandResult {
+        let branch = self.branches.name();
+        let last = self.tasks.fixes.as_ref().filter(|last| last.question.branch == branch);
+        let last = last.map(|last| (last.question.clone(), fixes::more_fixes(&last.fixes)));
+        match last {
+            Some((question, most)) => self.search(question, SearchLimits::of_fixes(most)),
+            None => without_result(),
+        }
+    }
+
+    fn search(&mut self, question: FixQuery, limits: SearchLimits) -> CommandResult {
         self.stop_search();
-        match self.begin_search(question) {
+        match self.begin_search(question, limits) {
             Ok(searching) => self.tasks.running = Some(searching),
             Err(error) => {
                 let text = format!("cannot search: {error}");
@@ -97,13 +112,17 @@ impl Driver {
         CommandResult { searching: true, ..CommandResult::default() }
     }
 
-    fn begin_search(&mut self, question: FixQuery) -> std::io::Result<RunningTask> {
+    fn begin_search(
+        &mut self,
+        question: FixQuery,
+        limits: SearchLimits,
+    ) -> std::io::Result<RunningTask> {
         let pod = question.pod;
-        let mut world = Arc::unwrap_or_clone(self.session.world_at(self.session.step()));
+        let mut world = Arc::unwrap_or_clone(self.session.world_at(question.step));
         world.detach();
         let work = BackgroundTask::begin("fixes", move |progress| {
             let mut go_on = |tried, of| progress.go_on(tried, of);
-            fix::fixes(&world, &world, pod, SearchLimits::default(), &mut go_on)
+            fix::fixes(&world, &world, pod, limits, &mut go_on)
         })?;
         Ok(RunningTask::Fixes(question, work))
     }
@@ -243,8 +262,9 @@ pub(super) fn without_result() -> CommandResult {
 fn window(answer: &FoundFixes) -> WindowContent {
     let title = format!("What would make {} fit?", answer.question.pod);
     let lines = fixes::lines(&answer.fixes).into_iter();
-    WindowContent::Fixes(
-        title,
-        lines.map(|(fix, line)| (fix.map(WhatIfCommand::Fix), line)).collect(),
-    )
+    let lines = lines.map(|(fix, line)| (fix.map(WhatIfCommand::Fix), line));
+    let more = fixes::more(&answer.fixes);
+    let more =
+        more.map(|more| (Some(WhatIfCommand::MoreFixes), format!("{more}; Enter searches on")));
+    WindowContent::Fixes(title, lines.chain(more).collect())
 }

@@ -451,7 +451,7 @@ fn looking_back_for_a_stop_says_how_far_it_is() {
     use std::time::Duration;
     let mut session = session(&crowd(400));
     session.set_history_memory(0);
-    let set = "c:break NodeResourcesFit if verdict == 'never'<Enter>";
+    let set = "c:break NodeResourcesFit if verdict == 'Wait'<Enter>";
     let mut live = LiveInterface::new(session, (80, 24)).keys(set);
     assert!(live.interface.driver.perform(&Command::Continue { back: true }).running);
     assert!(live.interface.driver.run_slice(Duration::ZERO).is_none());

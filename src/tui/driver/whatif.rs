@@ -36,6 +36,7 @@ impl Driver {
             // The editor shows what is wrong, and is opened again.
             WhatIfCommand::Edits(edits) => Ok(self.edits(edits.clone(), WHOLE, "")),
             WhatIfCommand::Fix(number) => self.apply_fix(*number),
+            WhatIfCommand::MoreFixes => Ok(self.more_fixes()),
             WhatIfCommand::Undo => self.undo(),
             WhatIfCommand::Redo => self.redo(),
             WhatIfCommand::Fork(name) => self.fork(name.as_deref()),

@@ -41,8 +41,8 @@ impl GridSource for BreakpointsView<'_> {
             1 => GridColumn::text("kind", 6),
             2 => GridColumn::text("state", 6),
             3 => GridColumn::text("act", 5),
-            4 => GridColumn::number("hits", 7),
-            5 => GridColumn::number("so far", 7).shown_from(WidthTier::Standard),
+            4 => GridColumn::number("so far", 7),
+            5 => GridColumn::number("hits", 7).shown_from(WidthTier::Standard),
             _ => GridColumn::prose_in(self, column, "place, or watched value", 24),
         }
     }
@@ -59,8 +59,8 @@ impl GridSource for BreakpointsView<'_> {
             1 => out.set(if item.is_watch { "watch" } else { "break" }, dim),
             2 => out.set(if item.enabled { "on" } else { "off" }, dim),
             3 => out.set(item.act, dim),
-            4 => out.set(&hits(item), dim),
-            5 => out.set(&item.past.to_string(), dim),
+            4 => out.set(&item.so_far.to_string(), dim),
+            5 => out.set(&hits(item), dim),
             _ => {
                 out.set(&item.text, dim);
                 if item.is_watch {
@@ -96,7 +96,7 @@ impl View for BreakpointsView<'_> {
         if !item.enabled {
             lines.push(DetailLine::text("switched off").scoped(Scope::TextDim));
         }
-        let counted = format!("{} over the whole recording, {} up to here", hits(item), item.past);
+        let counted = format!("{} up to here, {} in the recording", item.so_far, hits(item));
         lines.push(DetailLine::field("hits", counted));
         if item.unseen > 0 {
             let words =

@@ -6,13 +6,13 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ::cel::common::ast::{EntryExpr, Expr, IdedExpr, operators};
+use ::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 use ::cel::common::types::{CelBool, CelString, STRING_TYPE};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::{Context, DeclarationError, Env, ExecutionError, Value, extensions};
 
 use crate::breakpoint::values::AmountValue;
-use crate::breakpoint::variables::{Facts, Reach, VARIABLES};
+use crate::breakpoint::variables::{Facts, Reach, VARIABLES, Variable};
 use crate::breakpoint::{BreakpointError, sample};
 use kubestep_api::Quantity;
 use kubestep_config::suggest;
@@ -134,6 +134,7 @@ impl Condition {
         })?;
         let mut parts = Vec::new();
         take_apart(program.expression(), &mut parts)?;
+        parts.iter().try_for_each(|part| check_values(&part.expression, &mut Vec::new()))?;
         let condition = Condition { text: text.into(), parts: parts.into() };
         match condition.try_out() {
             Ok(()) => Ok(condition),
@@ -210,6 +211,62 @@ fn take_apart(
     let of_amounts = !asks_more_than_amounts(expression);
     parts.push(ConditionPart { expression: expression.clone(), reaches, of_amounts });
     Ok(())
+}
+
+/// Rejects comparisons of a variable with a text that it can never have.
+fn check_values<'a>(of: &'a IdedExpr, own: &mut Vec<&'a str>) -> Result<(), BreakpointError> {
+    match &of.expr {
+        Expr::Call(call) => {
+            if let [left, right] = call.args.as_slice() {
+                match call.func_name.as_str() {
+                    operators::EQUALS | operators::NOT_EQUALS => {
+                        check_value(left, std::slice::from_ref(right), own)?;
+                        check_value(right, std::slice::from_ref(left), own)?;
+                    }
+                    operators::IN => {
+                        if let Expr::List(list) = &right.expr {
+                            check_value(left, &list.elements, own)?;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let mut parts = call.target.as_deref().into_iter().chain(&call.args);
+            parts.try_for_each(|part| check_values(part, own))
+        }
+        Expr::Comprehension(each) => {
+            check_values(&each.iter_range, own)?;
+            let before = own.len();
+            own.extend([each.iter_var.as_str(), each.accu_var.as_str()]);
+            own.extend(each.iter_var2.as_deref());
+            let checked = [&each.loop_cond, &each.loop_step, &each.result]
+                .into_iter()
+                .try_for_each(|part| check_values(part, own));
+            own.truncate(before);
+            checked
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks the texts with which a variable is compared; not one that a comprehension binds.
+fn check_value(
+    variable: &IdedExpr,
+    texts: &[IdedExpr],
+    own: &[&str],
+) -> Result<(), BreakpointError> {
+    let Expr::Ident(name) = &variable.expr else { return Ok(()) };
+    let known = VARIABLES.iter().find(|known| known.name == name && !own.contains(&known.name));
+    let Some(values) = known.and_then(Variable::values) else { return Ok(()) };
+    let text = |expression: &IdedExpr| match &expression.expr {
+        Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
+        _ => None,
+    };
+    let wrong = texts.iter().filter_map(text).find(|text| !values.contains(&text.as_str()));
+    wrong.map_or(Ok(()), |value| {
+        let values = values.join(", ");
+        Err(BreakpointError::UnknownValue { name: name.clone(), value, values })
+    })
 }
 
 /// Whether an expression uses fields of `node` other than its amounts.
@@ -374,6 +431,30 @@ mod tests {
         assert!(mistake("message > 3").contains("the condition"));
         assert!(mistake("node.fre.cpu < 1").contains("there are name, labels"));
         assert!(mistake("node.free.cpu < 'x'").contains("the condition"));
+    }
+
+    #[test]
+    fn a_value_that_a_variable_never_has_is_rejected_with_those_that_it_has() {
+        let verdicts = "verdict is never \"never\"; it is one of Success, Error, Unschedulable, \
+                        UnschedulableAndUnresolvable, Wait, Skip, Pending";
+        for text in [
+            "verdict == \"never\"",
+            "'never' != verdict",
+            "attempts > 1 && (verdict in ['Skip', 'never'] || point == 'Filter')",
+            "!(verdict == 'never')",
+        ] {
+            assert_eq!(mistake(text), verdicts, "{text}");
+        }
+        for (text, values) in [
+            ("outcome == 'scheduled'", "Scheduled, Waiting, Unschedulable"),
+            ("point == 'filter'", "PreFilter, Filter"),
+            ("from == 'in-flight'", "in flight"),
+            ("to in ['x']", "none, active, backoff"),
+        ] {
+            assert!(mistake(text).contains(values), "{text}: {}", mistake(text));
+        }
+        parse("pod.labels.exists(verdict, verdict == 'app')");
+        parse("to == 'in flight' && plugin == 'any'");
     }
 
     #[test]

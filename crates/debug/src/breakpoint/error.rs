@@ -33,6 +33,16 @@ pub enum BreakpointError {
         /// The variable that was probably meant, or all of them.
         hint: String,
     },
+    /// A variable is compared with a value that it can never have.
+    #[error("{name} is never {value:?}; it is one of {values}")]
+    UnknownValue {
+        /// The variable.
+        name: String,
+        /// The value as written in the condition.
+        value: String,
+        /// The values that it can have.
+        values: String,
+    },
     /// A word is not the name of what may stand there.
     #[error("{name:?} is {what}{hint}")]
     UnknownName {

@@ -274,11 +274,43 @@ impl ListedBreakpoint {
         }
     }
 
+    /// The number of hits before an entry.
+    fn hits_before(&self, at: usize) -> u64 {
+        let before = at.checked_sub(1).map(|before| self.hits_until(EntryId(before as u32)));
+        before.unwrap_or(self.forgotten)
+    }
+
+    /// Hits up to and including a moment: the number of the last one, as [`Hit::number`] counts.
+    fn hits_until_moment(&mut self, recording: &RecordedRun<'_>, moment: Moment) -> u64 {
+        let at = moment.entry().0 as usize;
+        let before = self.hits_before(at);
+        if self.first_in(at, at).is_none() || self.needs_whole(recording, at) {
+            return before;
+        }
+        let frames = self.frames_at(recording, at);
+        let is_past = |rank: Rank| Moment::ranked(moment.entry(), rank) <= moment;
+        before + frames.iter().filter(|(rank, _)| is_past(*rank)).count() as u64
+    }
+
     /// The hits at an entry that count, in order.
     fn hits_at(&mut self, recording: &RecordedRun<'_>, at: usize) -> Vec<Hit> {
+        let (entry, before) = (EntryId(at as u32), self.hits_before(at));
+        let frames = self.frames_at(recording, at);
+        let counted = frames.into_iter().zip(before + 1..);
+        let meant = counted.filter(|(_, number)| self.is_meant(*number));
+        meant
+            .map(|((rank, frame), number)| Hit {
+                id: self.id,
+                number,
+                moment: Moment::ranked(entry, rank),
+                frame,
+            })
+            .collect()
+    }
+
+    /// The frames of all hits at an entry, in order.
+    fn frames_at(&mut self, recording: &RecordedRun<'_>, at: usize) -> Vec<(Rank, Position)> {
         let entry = EntryId(at as u32);
-        let before = at.checked_sub(1).map(|before| self.hits_until(EntryId(before as u32)));
-        let before = before.unwrap_or(self.forgotten);
         let mut frames: Vec<(Rank, Position)> = Vec::new();
         let record = recording.history.get(entry).and_then(|entry| entry.as_cycle());
         match (ListedBreakpoint::probe(&self.definition), record) {
@@ -295,16 +327,7 @@ impl ListedBreakpoint {
             (_, None) => frames.push((Rank::FIRST, Position::of_entry(entry))),
         }
         frames.sort_by_key(|(rank, _)| *rank);
-        let counted = frames.into_iter().zip(before + 1..);
-        let meant = counted.filter(|(_, number)| self.is_meant(*number));
-        meant
-            .map(|((rank, frame), number)| Hit {
-                id: self.id,
-                number,
-                moment: Moment::ranked(entry, rank),
-                frame,
-            })
-            .collect()
+        frames
     }
 
     /// Whether it can stop the debugger.
@@ -528,6 +551,15 @@ impl Breakpoints {
         hits.sort_by_key(|hit| hit.moment);
         hits.truncate(limit);
         hits
+    }
+
+    /// The hits of each item up to and including a moment, in the order of the items.
+    pub fn hits_until(&mut self, recording: &RecordedRun<'_>, moment: Option<Moment>) -> Vec<u64> {
+        let hits = |item: &mut ListedBreakpoint| match moment {
+            Some(moment) => item.hits_until_moment(recording, moment),
+            None => 0,
+        };
+        self.items.iter_mut().map(hits).collect()
     }
 
     /// The debugger stopped at this hit: a one-time breakpoint is disabled.

@@ -521,7 +521,7 @@ fn a_look_at_a_stretch_runs_only_that_stretch_again() {
         assert!(thin.advance_to_next_timer().is_some());
     }
     thin.set_history_memory(0);
-    let id = set(&mut thin, "NodeResourcesFit if verdict == 'never'");
+    let id = set(&mut thin, "NodeResourcesFit if verdict == 'Wait'");
     let unseen = |session: &Session| session.breakpoints().get(id).unwrap().unseen();
     let all = unseen(&thin);
     assert!(all > 100, "{all}");

@@ -6,6 +6,7 @@ use ::cel::common::types::{CelBool, CelDouble, CelInt, CelString};
 use ::cel::common::value::{CowVal, Val};
 use ::cel::context::VariableResolver;
 
+use crate::breakpoint::location::POINTS;
 use crate::breakpoint::values::{AmountValue, Amounts, CelRecord, HasFields, LabelMap, OwnAmounts};
 use crate::ledger::NodeAmounts;
 use kubestep_api::Node;
@@ -13,7 +14,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_cluster::START;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
-use kubestep_framework::record::{CycleRecord, QueueMove};
+use kubestep_framework::record::{CycleRecord, Outcome, QueueMove, QueueName};
 use kubestep_framework::status::Code;
 
 /// What must be known for a variable to have a value.
@@ -85,6 +86,20 @@ pub const VARIABLES: &[Variable] = &[
     variable("value", Reach::Watch, "the watched value"),
     variable("before", Reach::Watch, "the watched value before the change"),
 ];
+
+impl Variable {
+    /// All values that it can have; `None` if it can have others.
+    pub fn values(&self) -> Option<Vec<&'static str>> {
+        let queues = || QueueName::ALL.map(QueueName::as_str).to_vec();
+        match self.name {
+            "outcome" => Some(Outcome::ALL.map(Outcome::as_str).to_vec()),
+            "point" => Some(POINTS.map(ExtensionPoint::name).to_vec()),
+            "verdict" => Some(Code::ALL.map(Code::as_str).to_vec()),
+            "from" | "to" => Some(queues()),
+            _ => None,
+        }
+    }
+}
 
 /// A plugin's status, or the verdict of a node.
 #[derive(Clone, Copy, Debug)]

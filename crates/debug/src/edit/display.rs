@@ -5,23 +5,18 @@ use std::fmt;
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Kind, Object, ObjectKey, ObjectMeta, PriorityClass, Protocol, Quantity, Toleration,
-    TolerationOperator,
+    Container, Kind, Labels, Object, ObjectKey, ObjectMeta, Pod, PriorityClass, Protocol, Quantity,
+    Toleration, TolerationOperator,
 };
+use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::Intervention;
 use kubestep_framework::resource::amount;
 
 impl fmt::Display for Edit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Edit::Put(object) => match bare_class(object) {
-                Some(class) => {
-                    write!(
-                        f,
-                        "put priorityclass {} with value {}",
-                        class.metadata.name, class.value
-                    )
-                }
+            Edit::Put(object) => match bare_class(object).or_else(|| bare_pod(object)) {
+                Some(words) => write!(f, "put {words}"),
                 // The object itself would not fit a line.
                 None => write!(f, "edited {}", Key(object.key())),
             },
@@ -91,20 +86,45 @@ impl Edit {
     }
 }
 
-/// A PriorityClass of which only the name and the value are set: `put priorityclass NAME with value
-/// NUMBER` creates it.
-fn bare_class(object: &Object) -> Option<&PriorityClass> {
+/// A PriorityClass of which only the name and the value are set.
+fn bare_class(object: &Object) -> Option<String> {
     let Object::PriorityClass(class) = object else { return None };
     let mut bare = new_class(class.metadata.name, class.value);
     // One that was read has a UID, which its name decides.
     bare.metadata.uid = class.metadata.uid;
-    (**class == bare).then_some(class)
+    let words = || format!("priorityclass {} with value {}", class.metadata.name, class.value);
+    (**class == bare).then(words)
+}
+
+/// A pod that [`new_pod`] makes.
+fn bare_pod(object: &Object) -> Option<String> {
+    let Object::Pod(pod) = object else { return None };
+    let (labels, node) = (&pod.metadata.labels, pod.spec.node_name);
+    let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
+    let mut bare = new_pod(key, labels.clone(), node);
+    bare.metadata.uid = pod.metadata.uid;
+    if **pod != bare || labels.is_empty() || node.is_empty() {
+        return None;
+    }
+    let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    Some(format!("pod {key} with {} on {node}", labels.join(",")))
 }
 
 /// A PriorityClass with that name and value.
 pub(crate) fn new_class(name: Symbol, value: i32) -> PriorityClass {
     let metadata = ObjectMeta { name, ..ObjectMeta::default() };
     PriorityClass { metadata, value, ..PriorityClass::default() }
+}
+
+/// A running pod with these labels and one container that requests nothing.
+pub(crate) fn new_pod(key: NamespacedName, labels: Labels, node: Symbol) -> Pod {
+    let metadata =
+        ObjectMeta { name: key.name, namespace: key.namespace, labels, ..ObjectMeta::default() };
+    let container = Container { name: Symbol::new("main"), ..Container::default() };
+    let mut pod = Pod { metadata, ..Pod::default() };
+    pod.spec.containers = vec![container].into();
+    pod.spec.node_name = node;
+    pod
 }
 
 /// `pod shop/web`, `node a`, `StorageClass fast`.

@@ -8,7 +8,8 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use crate::edit::{
-    Edit, EditError, HostPort, NodeEdit, PodEdit, new_class, parse_scheduler, rollout,
+    Edit, EditError, HostPort, NodeEdit, PodEdit, new_class, new_pod, parse_scheduler, replaced,
+    rollout,
 };
 use kubestep_api::intern::Symbol;
 use kubestep_api::yaml;
@@ -60,6 +61,7 @@ forms! {
     "priority pod NAME NUMBER|CLASS": "set the priority, or the PriorityClass",
     "put YAML": "create or replace an object",
     "put priorityclass NAME with value NUMBER": "create a PriorityClass",
+    "put pod NAME with KEY=VALUE[,…] on NODE": "create a running pod with these labels and no requests",
     "delete KIND NAME": "delete an object",
     "set KIND NAME PATH=YAML": "set any field of an object",
     "unset KIND NAME PATH": "remove any field of an object",
@@ -101,7 +103,7 @@ impl FromStr for Edit {
     type Err = EditError;
 
     fn from_str(text: &str) -> Result<Edit, EditError> {
-        let mut words = WordsLeft(text.trim());
+        let mut words = WordsLeft(replaced::without_replaced(text.trim()));
         let verb = words.next().unwrap_or_default();
         let forms: Vec<&EditForm> = FORMS.iter().filter(|form| form.verb() == verb).collect();
         if forms.is_empty() {
@@ -249,13 +251,22 @@ fn pod(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<PodEdit> {
     })
 }
 
-/// An object, or the name and value of a PriorityClass.
+/// An object, or what determines a PriorityClass or a pod.
 fn put(text: &str) -> ParseResult<Edit> {
-    if let ["priorityclass", name, "with", "value", value] =
-        *text.split_whitespace().collect::<Vec<_>>()
-    {
-        let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
-        return Ok(Edit::Put(Object::from(new_class(name.into(), value))));
+    match *text.split_whitespace().collect::<Vec<_>>() {
+        ["priorityclass", name, "with", "value", value] => {
+            let value = value.parse().map_err(|_| format!("{value:?} is not a whole number"))?;
+            return Ok(Edit::Put(Object::from(new_class(name.into(), value))));
+        }
+        ["pod", name, "with", labels, "on", node] => {
+            let key = key(&mut WordsLeft(&format!("pod {name}")))?;
+            let labels: ParseResult<Vec<(&str, &str)>> =
+                labels.split(',').map(assignment).collect();
+            let labels = labels?.into_iter().map(|(key, value)| (key.into(), value.into()));
+            let name = NamespacedName::new(key.namespace, key.name);
+            return Ok(Edit::Put(Object::from(new_pod(name, labels.collect(), node.into()))));
+        }
+        _ => {}
     }
     let mut edits = Edit::put_all("", text).map_err(|error| error.to_string())?;
     match (edits.pop(), edits.len()) {

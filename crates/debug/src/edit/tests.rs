@@ -455,6 +455,7 @@ fn every_form_is_read() {
     let examples = |usage: &str| {
         usage
             .replace("KIND", "pod")
+            .replace("KEY=VALUE[,…]", "app=web,tier=a")
             .replace("WORKLOAD", "deployment")
             .replace("[=VALUE]:EFFECT", ":NoSchedule")
             .replace("[=VALUE][:EFFECT]|all", "")

@@ -13,7 +13,7 @@ mod replacement;
 mod size;
 mod trial;
 
-use crate::edit::{Edit, FieldChange};
+use crate::edit::{self, Edit, FieldChange};
 use crate::trace::History;
 use crate::why;
 use crate::why::group::after_rejection;
@@ -31,6 +31,10 @@ use trial::EditTrial;
 
 /// Plans of one kind that are tried, so that other kinds get a turn.
 const OF_A_KIND: usize = 50;
+/// Proposals that are searched unless another number is asked for.
+pub const FIXES: usize = 6;
+/// Plans that are tried for each proposal that is asked for.
+const TRIALS: usize = 35;
 
 /// How far the search goes.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +45,16 @@ pub struct SearchLimits {
     pub trials: usize,
 }
 
+impl SearchLimits {
+    /// The limits for that many proposals. Few proposals may be as hard to find as many.
+    pub fn of_fixes(fixes: usize) -> SearchLimits {
+        SearchLimits { fixes, trials: fixes.max(FIXES).saturating_mul(TRIALS) }
+    }
+}
+
 impl Default for SearchLimits {
     fn default() -> SearchLimits {
-        SearchLimits { fixes: 6, trials: 200 }
+        SearchLimits::of_fixes(FIXES)
     }
 }
 
@@ -101,8 +112,24 @@ pub struct Fixes {
     pub tried: usize,
     /// Whether untried plans were left when the search ended.
     pub more: bool,
+    /// The number of plans left when a limit ended the search.
+    pub untried: usize,
+    /// The number of proposals that were asked for.
+    #[serde(skip)]
+    pub asked: usize,
     /// If no fix was found: the causes that cannot be changed, and why.
     pub unchangeable: Vec<String>,
+    /// The texts of the edits that replace a value, with that value.
+    #[serde(skip)]
+    replacing: HashMap<String, String>,
+}
+
+impl Fixes {
+    /// The edit as text, followed by the value that it replaces, if there is one.
+    pub fn edit_text(&self, edit: &Edit) -> String {
+        let text = edit.to_string();
+        self.replacing.get(&text).cloned().unwrap_or(text)
+    }
 }
 
 /// Searches for the smallest changes. `start` is the cluster before its pods had an attempt: in
@@ -125,14 +152,23 @@ pub fn fixes(
     let plans = plan::plans(tried_in, &why);
     let trial = EditTrial::new(world, tried_in, pod);
     let mut search =
-        FixSearch { trial, limits, found: Vec::new(), tried: 0, kinds: HashMap::new() };
+        FixSearch { trial, limits, found: Vec::new(), tried: 0, untried: 0, kinds: HashMap::new() };
     let more = search.run(&plans, go_on);
-    let FixSearch { trial, mut found, tried, .. } = search;
+    let FixSearch { trial, mut found, tried, untried, .. } = search;
     let most = plans.len().min(limits.trials);
     found.retain_mut(|fix| trial.complete(fix, start, &mut || go_on(tried, most)));
     found.sort_by(|a, b| (a.contended.cmp(&b.contended)).then(a.size.total_cmp(&b.size)));
     let unchangeable = if found.is_empty() { unchangeable(&why) } else { Vec::new() };
-    Fixes { found, none_needed: false, tried, more, unchangeable }
+    let replacing = replacing(&found, tried_in);
+    let asked = limits.fixes;
+    Fixes { found, none_needed: false, tried, more, untried, asked, unchangeable, replacing }
+}
+
+/// The texts of all edits that replace a value, with that value.
+fn replacing(found: &[Fix], world: &World) -> HashMap<String, String> {
+    let edits = found.iter().flat_map(|fix| iter::once(&fix.edits).chain(&fix.similar)).flatten();
+    let texts = edits.map(|edit| (edit.to_string(), edit::with_replaced(edit, world)));
+    texts.filter(|(text, with_value)| text != with_value).collect()
 }
 
 /// Whether the pod has a node or gets one without a change.
@@ -157,6 +193,8 @@ struct FixSearch<'a> {
     limits: SearchLimits,
     found: Vec<Fix>,
     tried: usize,
+    /// The number of plans left when a limit ended the search.
+    untried: usize,
     /// The number of plans tried, by kind.
     kinds: HashMap<Vec<String>, usize>,
 }
@@ -166,9 +204,11 @@ impl FixSearch<'_> {
     fn run(&mut self, plans: &[Plan], go_on: &mut dyn FnMut(usize, usize) -> bool) -> bool {
         let most = plans.len().min(self.limits.trials);
         let mut left_out = false;
-        for plan in plans {
+        for (at, plan) in plans.iter().enumerate() {
             if self.found.len() >= self.limits.fixes || self.tried >= most {
-                return true;
+                let left = plans.iter().skip(at).filter(|plan| !self.contains_known(plan));
+                self.untried = left.count();
+                return self.untried > 0;
             }
             if self.contains_known(plan) {
                 continue;

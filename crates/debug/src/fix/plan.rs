@@ -258,14 +258,13 @@ fn is_met_by_copy(detail: &CauseDetail) -> bool {
         CauseDetail::Cordoned(_) | CauseDetail::NodeCondition(_) => true,
         CauseDetail::Shortage(shortage) => shortage.needed <= shortage.allocatable,
         CauseDetail::PortTaken(_) | CauseDetail::BlockedByPod(_) => true,
-        CauseDetail::VolumeLimit(limit) => {
-            limit.count.is_some_and(|count| count.new <= count.limit)
-        }
+        CauseDetail::VolumeLimit(limit) => limit.count.is_none_or(|count| count.new <= count.limit),
         CauseDetail::Devices(DeviceCause::TooFew { request }) => {
             !request.all && request.suitable + request.taken >= request.wanted.max(1)
         }
-        // What a plugin looks at is not known; the copy is tried.
-        CauseDetail::Plugin(_) => true,
+        // A copy is a domain of its own if the domains are nodes, and adds room to a small one if
+        // they are zones. What a plugin looks at is not known. Both are tried.
+        CauseDetail::Spread(_) | CauseDetail::Plugin(_) => true,
         _ => false,
     }
 }

@@ -1,5 +1,6 @@
-//! The size of a change. Every change counts about one: a little less if it affects only this pod,
-//! and an amount by how much of it changes.
+//! The size of a change: the order in which proposals are tried and listed. Every change counts about
+//! one. First comes what a person would do first, because it changes least: a typo, then this pod
+//! alone, then another object, then capacity, and last what changes a workload or a machine a lot.
 
 use std::sync::Arc;
 
@@ -12,24 +13,34 @@ use kubestep_api::{Kind, Node, Object, Quantity};
 use kubestep_cluster::World;
 use kubestep_config::suggest::is_typo_of;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
 
-/// A pod that is evicted.
-pub(super) const EVICTED: f64 = 1.5;
-/// A node that is added: needs hardware.
-const NODE: f64 = 3.0;
+// The order, smallest first.
+
+/// A typo that is corrected: what was meant all along.
+const CORRECTED: f64 = 0.5;
+/// A change of this pod in place, such as a toleration: it affects nothing else.
+const IN_PLACE: f64 = 1.0;
+/// A request that is lowered, in addition to [`IN_PLACE`] and by the part that is lowered.
+const LOWERED: f64 = 0.4;
+/// A change of a node or another object, such as an uncordon: it affects other pods too.
+const OF_OTHERS: f64 = 1.25;
 /// A node that an autoscaler creates.
 const NEW_NODE: f64 = 1.4;
-/// A node that is made larger.
-const LARGER_NODE: f64 = 2.0;
-/// A typo that is corrected.
-const CORRECTED: f64 = 0.5;
-/// A change of a node: it affects other pods too.
-const OF_NODE: f64 = 1.25;
 /// A pod that is created again, as the field is immutable.
 const RECREATED: f64 = 1.45;
-/// What a changed request counts beyond 1 at most: it takes effect in place.
-const IN_PLACE: f64 = 0.4;
+/// A pod that is evicted or deleted: its work is interrupted.
+pub(super) const EVICTED: f64 = 1.5;
+/// A pod that is created: it has a purpose of its own.
+const CREATED_POD: f64 = 1.75;
+/// A node that is added: it disturbs nothing, but needs hardware.
+const NODE: f64 = 2.0;
+/// A request that is lowered by more than [`DRASTIC_PART`]: the workload hardly works as intended.
+const DRASTIC: f64 = 2.1;
+/// A node that is made larger: it is replaced by another machine.
+const LARGER_NODE: f64 = 2.5;
+
+/// The part of a request from which lowering it is drastic.
+const DRASTIC_PART: f64 = 0.5;
 
 /// The size of the edits for the pod.
 pub(super) fn of(edits: &[Edit], world: &World, pod: NamespacedName) -> f64 {
@@ -47,22 +58,23 @@ pub(super) fn of_one(edit: &Edit, world: &World, pod: NamespacedName) -> f64 {
             let old = node.and_then(|node| node.status.allocatable.as_ref()?.get(*resource));
             LARGER_NODE + old.map_or(1.0, |old| part(old, amount))
         }
-        Edit::Node(..) => OF_NODE,
+        Edit::Node(..) => OF_OTHERS,
         Edit::Pod(key, PodEdit::Resize { container, resource, amount }) => {
-            let part = part_of_request(world, *key, *container, (*resource, amount));
-            1.0 + IN_PLACE * part.min(1.0)
+            let old = edit::request(world, *key, *container, *resource);
+            lowered(old.map_or(1.0, |old| part(&old, amount)).min(1.0))
         }
         Edit::Pod(key, PodEdit::PriorityClass(class)) => RECREATED + raised(world, *key, *class),
         edit if corrects_typo(edit, world) => CORRECTED,
         edit if recreates_pod(edit) => RECREATED,
-        Edit::Pod(key, _) if *key == pod => 1.0,
-        Edit::Set { object, .. } if object.kind == Kind::Pod => 1.0,
+        Edit::Pod(key, _) if *key == pod => IN_PLACE,
+        Edit::Set { object, .. } if object.kind == Kind::Pod => IN_PLACE,
+        Edit::Put(Object::Pod(_)) => CREATED_POD,
         Edit::Put(Object::PriorityClass(class)) => {
-            OF_NODE + f64::from(class.value.max(0)) / f64::from(priority::HIGHEST)
+            OF_OTHERS + f64::from(class.value.max(0)) / f64::from(priority::HIGHEST)
         }
-        Edit::Pod(..) | Edit::Put(_) | Edit::Set { .. } => OF_NODE,
+        Edit::Pod(..) | Edit::Put(_) | Edit::Set { .. } => OF_OTHERS,
         // The search does not propose these.
-        _ => 1.0,
+        _ => IN_PLACE,
     }
 }
 
@@ -114,22 +126,10 @@ fn part(old: &Quantity, new: &Quantity) -> f64 {
     if old > 0.0 { (new - old).abs() / old } else { 1.0 }
 }
 
-fn part_of_request(
-    world: &World,
-    pod: NamespacedName,
-    container: Option<Symbol>,
-    (resource, new): (Symbol, &Quantity),
-) -> f64 {
-    let Some(pod) = world.api().objects().pod(pod) else { return 1.0 };
-    let mut containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
-    let old = match container {
-        None => pod_requests(pod, &RequestOptions::default()).get(resource).cloned(),
-        Some(name) => {
-            let container = containers.find(|one| one.name == name);
-            container.and_then(|one| one.resources.request(resource).cloned())
-        }
-    };
-    old.map_or(1.0, |old| part(&old, new))
+/// A request that is lowered by this part of it.
+fn lowered(part: f64) -> f64 {
+    let base = if part > DRASTIC_PART { DRASTIC } else { IN_PLACE };
+    base + LOWERED * part
 }
 
 /// How far the class raises the pod in the range of priorities. A class that is yet to be created
@@ -158,6 +158,7 @@ fn kind_of_one(edit: &Edit) -> String {
         Edit::Pod(_, PodEdit::Resize { resource, .. }) => format!("resize pod {resource}"),
         Edit::Pod(_, PodEdit::PriorityClass(_)) => "priority class".into(),
         Edit::Put(Object::PriorityClass(_)) => "put priority class".into(),
+        Edit::Put(Object::Pod(_)) => "put pod".into(),
         edit => edit.to_string(),
     }
 }

@@ -250,6 +250,12 @@ impl Session {
         self.with_recording(logged)
     }
 
+    /// The hits of each breakpoint and watch up to the position, in their order.
+    pub fn hits_so_far(&mut self) -> Vec<u64> {
+        let moment = self.moment();
+        self.with_recording(|breakpoints, recording| breakpoints.hits_until(recording, moment))
+    }
+
     fn with_recording<T>(
         &mut self,
         act: impl FnOnce(&mut Breakpoints, &RecordedRun<'_>) -> T,

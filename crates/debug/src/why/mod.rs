@@ -179,7 +179,8 @@ impl WhyQuestion<'_> {
             Some((_, record)) if record.node.is_some() => {
                 Some(score::recorded(probe, record, self.nodes))
             }
-            _ if why.fits_somewhere() => {
+            // A pod that is held back, such as by the size of its group, is not scored.
+            _ if why.is_schedulable() && why.fits_somewhere() => {
                 // As a cycle has them: in node order.
                 let fitting: indexmap::IndexSet<Symbol> =
                     why.fitting().map(|node| node.node).collect();

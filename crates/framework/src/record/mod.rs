@@ -323,6 +323,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Outcome; 5] = [
+        Outcome::Scheduled,
+        Outcome::Waiting,
+        Outcome::Unschedulable,
+        Outcome::SchedulerError,
+        Outcome::Dropped,
+    ];
+
     /// The name as in the pod's condition.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -499,6 +508,16 @@ pub enum QueueName {
 }
 
 impl QueueName {
+    /// All queues.
+    pub const ALL: [QueueName; 6] = [
+        QueueName::None,
+        QueueName::Active,
+        QueueName::Backoff,
+        QueueName::Unschedulable,
+        QueueName::Gated,
+        QueueName::InFlight,
+    ];
+
     /// The name for display.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -32,6 +32,17 @@ pub enum Code {
 }
 
 impl Code {
+    /// All codes, in the order of their numbers.
+    pub const ALL: [Code; 7] = [
+        Code::Success,
+        Code::Error,
+        Code::Unschedulable,
+        Code::UnschedulableAndUnresolvable,
+        Code::Wait,
+        Code::Skip,
+        Code::Pending,
+    ];
+
     /// The name as upstream prints it.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -46,6 +46,16 @@ fn a_search_is_stopped_and_keys_are_answered_meanwhile() {
     assert!(live.text().contains("What would make default/report fit?"), "{}", live.text());
 }
 
+/// The search stops at six kinds of changes; the last line goes on.
+#[test]
+fn more_changes_are_searched_where_the_list_ends() {
+    let mut live = LiveInterface::wide("spread-skew").keys("c2X");
+    assert!(live.text().contains("not tried; Enter searches on"), "{}", live.text());
+    assert!(!live.text().contains("  7. "), "{}", live.text());
+    live = live.keys("G<Enter>");
+    assert!(live.text().contains("  7. "), "{}", live.text());
+}
+
 #[test]
 fn nodes_that_could_be_created_are_tried_and_proposed() {
     let mut live = LiveInterface::wide("node-pools").keys("c2:new-nodes<Enter>");

@@ -1,12 +1,13 @@
-//! Other pods that block: affinity between pods, and host ports.
+//! Other pods that block or are missing: affinity between pods, and host ports.
 
 use serde_json::json;
 
 use super::{Obstacle, Remedies, delete};
-use crate::edit::{HostPort, PodEdit, TermList, TermRef};
+use crate::edit::{self, Edit, HostPort, PodEdit, TermList, TermRef};
 use crate::why::cause::{BlockingAntiAffinity, NoPodNear, PortTaken, TermOwner};
-use kubestep_api::Protocol;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{LabelSelectorOperator, Labels, Object, Pod, PodAffinityTerm, Protocol};
+use kubestep_framework::pod::NamespacedName;
 
 pub(super) fn no_pod_near(need: &Obstacle<'_>, near: &NoPodNear) -> Remedies {
     let correct = near.typo.as_ref().map(|typo| {
@@ -17,7 +18,49 @@ pub(super) fn no_pod_near(need: &Obstacle<'_>, near: &NoPodNear) -> Remedies {
     let terms = affinity.map(|own| &own.required_during_scheduling_ignored_during_execution);
     let keys = terms.into_iter().flatten().map(|term| term.topology_key);
     let relax = relax(need, TermList::PodRequired, keys, near.term.topology_key);
-    correct.into_iter().chain(relax).collect()
+    // A name that was mistyped is corrected, and no pod is created for it.
+    let create = create(need).filter(|_| near.typo.is_none() && near.domain.is_some());
+    correct.into_iter().chain(relax).chain(create).collect()
+}
+
+/// Creates a pod that all terms of the pod's affinity match, on the node.
+fn create(need: &Obstacle<'_>) -> Option<Vec<Edit>> {
+    let affinity = need.pod.spec.affinity.as_ref()?.pod_affinity.as_ref()?;
+    let terms = &affinity.required_during_scheduling_ignored_during_execution;
+    let own = need.pod.metadata.namespace;
+    let namespace = terms.iter().find_map(|term| term.namespaces.first().copied()).unwrap_or(own);
+    let labels: Option<Vec<Vec<(Symbol, Symbol)>>> =
+        terms.iter().map(|term| matched_labels(need.pod, term)).collect();
+    let labels: Labels = labels?.concat().into_iter().collect();
+    let (_, name) = labels.iter().next()?;
+    let name = NamespacedName::new(namespace, *name);
+    let is_free = need.world.api().objects().pod(name).is_none() && is_name(&name.name);
+    let pod = edit::new_pod(name, labels, need.node.name);
+    is_free.then(|| vec![Edit::Put(Object::from(pod))])
+}
+
+/// Labels that a term selects; `None` if they cannot be derived from it.
+fn matched_labels(pod: &Pod, term: &PodAffinityTerm) -> Option<Vec<(Symbol, Symbol)>> {
+    if term.namespace_selector.is_some() || !term.mismatch_label_keys.is_empty() {
+        return None;
+    }
+    let selector = term.label_selector.as_ref()?;
+    let labels = selector.match_labels.iter().map(|(key, value)| (key, *value));
+    let of_expressions = selector.match_expressions.iter().filter_map(|one| match one.operator {
+        LabelSelectorOperator::In => Some((one.key, *one.values.first()?)),
+        LabelSelectorOperator::Exists => Some((one.key, Symbol::new("true"))),
+        _ => None,
+    });
+    let of_keys = term.match_label_keys.iter();
+    let of_keys = of_keys.filter_map(|key| Some((*key, *pod.metadata.labels.get(*key)?)));
+    Some(labels.chain(of_expressions).chain(of_keys).collect())
+}
+
+/// Whether a label's value can be a pod's name.
+fn is_name(text: &str) -> bool {
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let is_end = |c: Option<char>| c.is_some_and(|c| is_inner(c) && c.is_ascii_alphanumeric());
+    text.chars().all(is_inner) && is_end(text.chars().next()) && is_end(text.chars().last())
 }
 
 pub(super) fn blocked_by_pod(need: &Obstacle<'_>, way: &BlockingAntiAffinity) -> Remedies {

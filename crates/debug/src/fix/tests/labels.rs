@@ -57,6 +57,20 @@ fn a_mistyped_label_of_other_pods_is_corrected() {
     );
 }
 
+/// The pod that the affinity selects does not exist: it is created, with the labels of all terms.
+#[test]
+fn a_missing_pod_is_created() {
+    let near = "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
+                [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}, \
+                {topologyKey: kubernetes.io/hostname, labelSelector: {matchExpressions: [{key: tier, \
+                operator: In, values: [fast, slow]}]}}]}},";
+    let found = found(&settled(&(node("a", "", "") + &web("1", near))));
+    let create = "put pod default/cache with app=cache,tier=fast on a";
+    let fix = found.found.iter().find(|fix| edits(fix) == create).unwrap();
+    assert_eq!(create.parse::<Edit>(), Ok(fix.edits[0].clone()));
+    assert_eq!(fix.edits[0].line().parse::<Edit>().map(|edit| edit.to_string()), Ok(create.into()));
+}
+
 /// `web` and `batch` are two pools, not a typo.
 #[test]
 fn only_a_typo_counts_as_one() {

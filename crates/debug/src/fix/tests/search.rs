@@ -43,6 +43,35 @@ fn one_priority_is_enough() {
     assert!(by_priority[0].similar.is_empty());
 }
 
+/// A workload that gets a tenth of what it asks for hardly works as intended.
+#[test]
+fn a_request_lowered_by_more_than_half_comes_after_a_node() {
+    let filled = |cpu: &str| {
+        let spec = container(&format!("resources: {{requests: {{cpu: {cpu}}}}}"));
+        node("a", "", "") + &bound("busy", "a", &spec) + &web("2", "")
+    };
+    let place = |cpu: &str, part: &str| {
+        let proposed = proposed(&filled(cpu));
+        let found = proposed.iter().position(|edits| edits.contains(part));
+        found.unwrap_or_else(|| panic!("{part}: {proposed:?}"))
+    };
+    assert!(place("3800m", "resize pod") > place("3800m", "add 1 node"));
+    assert!(place("2500m", "resize pod") < place("2500m", "add 1 node"));
+    assert!(place("3800m", "resize node") > place("3800m", "resize pod"));
+}
+
+#[test]
+fn a_search_that_stops_early_counts_what_is_left() {
+    let world = settled(&(crowded(0) + &crowded(1) + &web("1", "")));
+    let search = |most| {
+        let limits = SearchLimits::of_fixes(most);
+        fixes(&world, &world, key("web"), limits, &mut |_, _| true)
+    };
+    let (few, all) = (search(1), search(100));
+    assert!(few.found.len() == 1 && few.more && few.untried > 0, "{few:?}");
+    assert!(all.found.len() > 1 && !all.more && all.untried == 0, "{all:?}");
+}
+
 /// Pods of 2 CPUs created before `web`, on a node that fits two of them.
 fn queue_of(pods: usize) -> String {
     let pod = |number: usize| {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::words;
 use kubestep_plugins::pod_topology_spread::{SpreadFilterState, SpreadReason};
 
 /// A constraint that the pod would violate on the node.
@@ -53,18 +54,27 @@ impl CauseText for SpreadCause {
 
     fn text(&self) -> String {
         let Some(skew) = self.skew else { return self.gist() };
-        let Skew { domain, count, own, least, max_skew, .. } = skew;
-        let least_of = match skew.too_few_domains {
-            true => format!("{least} least (fewer domains than minDomains)"),
-            false => format!("{least} least"),
-        };
         format!(
-            "{} over {}: skew would be {}, maxSkew is {max_skew} ({domain} has {count} + {own} for \
-             the pod − {least_of})",
+            "{} over {}: skew would be {}, maxSkew is {} ({})",
             self.describe_constraint(),
             self.topology_key,
-            skew.skew
+            skew.skew,
+            skew.max_skew,
+            skew.counts()
         )
+    }
+}
+
+impl Skew {
+    /// `zone-a has 1 pod, with this pod 2; the smallest count is 0`.
+    fn counts(&self) -> String {
+        let pods = words::count(usize::try_from(self.count).unwrap_or(0), "pod");
+        let with = match self.own {
+            0 => "this pod does not count".to_owned(),
+            own => format!("with this pod {}", self.count + own),
+        };
+        let few = if self.too_few_domains { ", for fewer domains than minDomains" } else { "" };
+        format!("{} has {pods}, {with}; the smallest count is {}{few}", self.domain, self.least)
     }
 }
 

@@ -1,0 +1,78 @@
+//! The pending pods of a run for people: equal pods together, each group with its decisive cause.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::conditions;
+use crate::report::outcome::Pending;
+use crate::report::why::decisive_cause;
+use kubestep_api::Pod;
+use kubestep_debug::Session;
+use kubestep_debug::why::why;
+
+/// Groups that are explained; the others have the scheduler's message only.
+const EXPLAINED: usize = 20;
+/// Nodes that are looked at for all explanations together, so that a large run stays fast.
+const NODES: usize = 200_000;
+
+/// Pending pods that differ only in their names.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PendingGroup {
+    /// Their indices among the pending pods, in order.
+    pub pods: Vec<usize>,
+    /// The decisive cause, as `kubestep explain` begins with it.
+    pub cause: Option<String>,
+}
+
+/// The groups of pods that are equal and have the same result, in the order of their first pods.
+pub(super) fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup> {
+    let objects = session.world().api().objects();
+    let mut groups: Vec<(Option<&Arc<Pod>>, PendingGroup)> = Vec::new();
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (at, entry) in pending.iter().enumerate() {
+        let pod = objects.pod(entry.pod);
+        let places = known.entry(hash(entry, pod)).or_default();
+        let same = places.iter().copied().find(|place| {
+            let (other, group) = &groups[*place];
+            are_equal(entry, &pending[group.pods[0]]) && is_same_pod(pod, *other)
+        });
+        match same {
+            Some(place) => groups[place].1.pods.push(at),
+            None => {
+                places.push(groups.len());
+                groups.push((pod, PendingGroup { pods: vec![at], cause: None }));
+            }
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Finds the causes, of as many groups as take little time.
+pub(super) fn explain(session: &Session, pending: &[Pending], groups: &mut [PendingGroup]) {
+    let nodes = session.world().scheduler().cache().nodes().count();
+    let most = (NODES / nodes.max(1)).clamp(1, EXPLAINED);
+    for group in groups.iter_mut().take(most) {
+        let first = group.pods.first().and_then(|at| pending.get(*at));
+        let answer = first.and_then(|entry| why(session.world(), session.history(), entry.pod));
+        group.cause = answer.as_ref().and_then(decisive_cause);
+    }
+}
+
+fn hash(entry: &Pending, pod: Option<&Arc<Pod>>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&entry.reason, entry.place.as_str()).hash(&mut hasher);
+    pod.map(|pod| (pod.metadata.namespace, &pod.metadata.labels, &pod.spec)).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn are_equal(one: &Pending, other: &Pending) -> bool {
+    let conditions = |entry: &Pending| conditions(entry.certainty.as_deref());
+    (one.place, &one.reason) == (other.place, &other.reason) && conditions(one) == conditions(other)
+}
+
+fn is_same_pod(one: Option<&Arc<Pod>>, other: Option<&Arc<Pod>>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return false };
+    let (a, b) = (&one.metadata, &other.metadata);
+    (a.namespace, &a.labels) == (b.namespace, &b.labels) && one.spec == other.spec
+}
