@@ -195,7 +195,7 @@ impl Quota {
     }
 
     /// Whether the pod of that UID counts.
-    pub(crate) fn counts(&self, uid: Symbol) -> bool {
+    pub(crate) fn counts(&self, uid: Uid) -> bool {
         self.pods.contains(&uid)
     }
 
