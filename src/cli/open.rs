@@ -299,7 +299,8 @@ pub(super) fn build_with(
     let is_manifest = !input.files.is_empty() && !has_controlled_pods(&built.world);
     if let Some(kind) = built.workload.filter(|_| is_manifest && tries.pods.is_empty()) {
         notices.push(format!(
-            "-f creates no pods of a {kind}; --pod FILE with its manifest creates and tries them"
+            "-f does not create the pods of a {kind}; --pod FILE with its manifest creates and \
+             schedules them"
         ));
     }
     if !added.workloads.is_empty() || !manifests.is_empty() {

@@ -77,7 +77,8 @@ pub(super) struct RunCommand {
     breakpoints: Option<PathBuf>,
     /// Lose each value of this node label in turn, such as topology.kubernetes.io/zone or zone, or
     /// each "node", and print what becomes of the pods; zone=a and "node a-0" lose one. Without a
-    /// value, each zone, or each node if there is one zone. Exit code 1 if some then have no node
+    /// value, each zone, or each node if there are fewer than two. Exit code 1 if some then have no
+    /// node
     #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
     #[arg(conflicts_with_all = ["capacity", "timings", "trace", "breaks"])]
     survive: Option<String>,

@@ -16,8 +16,8 @@ const FLUSH_ONLY: &str = "takes effect in 5 minutes: no event requeues the pod, 
 
 /// The changes as text, smallest first, with a trailing newline.
 pub fn text(fixes: &Fixes) -> String {
-    let on =
-        more(fixes).map(|more| format!("{more}; --max-fixes {} searches on.", more_fixes(fixes)));
+    let on = more(fixes)
+        .map(|more| format!("{more}; --max-fixes {} continues the search.", more_fixes(fixes)));
     let lines = lines(fixes).into_iter().map(|(_, line)| line).chain(on);
     lines.map(|line| clean(&line).into_owned() + "\n").collect()
 }

@@ -188,7 +188,7 @@ pub fn identify(object: &mut Object) {
     }
 }
 
-/// A uid with the format of a UUID, from two different 64-bit hashes of `text` (FNV-1a).
+/// A UID in the format of a UUID, from two different 64-bit hashes of `text` (FNV-1a).
 pub fn derived_uid(text: &str) -> Uid {
     let hash = |basis: u64| {
         text.bytes()

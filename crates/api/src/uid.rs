@@ -1,5 +1,5 @@
-//! UIDs of objects. An API server makes up a UUID for each object, which no other object has: as
-//! interned strings, those of a followed cluster would stay for good. So a UUID is its 128 bits.
+//! UIDs of objects. An API server generates a UUID for each object. Interned strings are never freed,
+//! so a UUID is stored as its 128 bits.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::intern::Symbol;
 /// `Uid::default()` is the empty text: the object has no UID.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Uid {
-    /// The first half of a UUID; 0 if the text is another one.
+    /// The first half of a UUID; 0 if the text is not a UUID.
     high: u64,
     /// The second half, or the number of the interned text.
     low: u64,
@@ -41,7 +41,7 @@ impl Uid {
         self == Uid::EMPTY
     }
 
-    /// A number of which equal UIDs have the same; different ones rarely do.
+    /// A hash: equal UIDs have the same number, different ones rarely do.
     pub fn number(self) -> u32 {
         (self.high ^ self.low) as u32
     }

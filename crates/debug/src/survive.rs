@@ -44,26 +44,29 @@ impl Losses {
     /// There is no such label or node.
     pub fn parse(world: &World, text: &str) -> Result<Losses, EditError> {
         match text.trim() {
-            "" => Ok(Losses::default_of(world)),
-            NODE => Ok(Losses::of_nodes(world)),
+            "" => Losses::default_of(world),
+            NODE => Losses::of_nodes(world),
             one if one.contains(['=', ' ']) => Losses::of_one(world, one),
             key => Ok(Losses::of_label(world, label_key(world, key)?)),
         }
     }
 
-    fn default_of(world: &World) -> Losses {
+    fn default_of(world: &World) -> Result<Losses, EditError> {
         let zones = label_key(world, ZONE).map(|key| Losses::of_label(world, key));
         match zones {
-            Ok(zones) if zones.each.len() > 1 => zones,
+            Ok(zones) if zones.each.len() > 1 => Ok(zones),
             _ => Losses::of_nodes(world),
         }
     }
 
-    fn of_nodes(world: &World) -> Losses {
+    fn of_nodes(world: &World) -> Result<Losses, EditError> {
         let mut names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
         names.sort_unstable();
+        if names.is_empty() {
+            return Err(EditError("the cluster has no nodes".into()));
+        }
         let loss = |name| Loss { value: name, nodes: 1, set: NodeSet::Named(name) };
-        Losses { key: NODE.into(), each: names.into_iter().map(loss).collect(), outside: 0 }
+        Ok(Losses { key: NODE.into(), each: names.into_iter().map(loss).collect(), outside: 0 })
     }
 
     fn of_label(world: &World, key: Symbol) -> Losses {
@@ -98,13 +101,13 @@ impl Losses {
     }
 }
 
-/// `node a-0`, or `each zone`.
+/// `node a-0`, or `any one zone`.
 impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short = self.key.rsplit('/').next().unwrap_or_default();
         match self.each.as_slice() {
             [only] => f.write_str(&Losses::describe(short.into(), only.value)),
-            _ => write!(f, "each {short}"),
+            _ => write!(f, "any one {short}"),
         }
     }
 }
@@ -174,14 +177,14 @@ mod tests {
 
     #[test]
     fn losses_are_named_by_label_by_value_or_by_node() {
-        let zones = "each zone: topology.kubernetes.io/zone=z1, topology.kubernetes.io/zone=z2";
+        let zones = "any one zone: topology.kubernetes.io/zone=z1, topology.kubernetes.io/zone=z2";
         let cases = [
             ("", zones),
             ("zone", zones),
             ("topology.kubernetes.io/zone", zones),
             ("zone=z1", "zone=z1: topology.kubernetes.io/zone=z1"),
             ("rack", "rack=r: rack=r"),
-            ("node", "each node: node a, node b"),
+            ("node", "any one node: node a, node b"),
             ("node b", "node b: node b"),
         ];
         for (text, expected) in cases {
@@ -189,11 +192,12 @@ mod tests {
         }
         assert_eq!(Losses::parse(&world(CLUSTER), "rack").unwrap().outside, 1);
         // One zone cannot be lost without all nodes.
-        assert_eq!(words(&CLUSTER.replace("z2", "z1"), ""), "each node: node a, node b");
+        assert_eq!(words(&CLUSTER.replace("z2", "z1"), ""), "any one node: node a, node b");
     }
 
     #[test]
     fn what_does_not_exist_is_said() {
+        assert_eq!(words("", ""), "the cluster has no nodes");
         let cases = [
             ("rak", "no node has a label rak, did you mean \"rack\"?"),
             ("zone=z9", "no node has the label topology.kubernetes.io/zone=z9; there is z1, z2"),

@@ -1,5 +1,6 @@
 //! The pending pods of a run for people: equal pods together, each group with its decisive cause.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ const EXPLAINED: usize = 20;
 /// Nodes that are looked at for all explanations together, so that a large run stays fast.
 const NODES: usize = 200_000;
 
-/// Pending pods that differ only in their names.
+/// Pending pods that differ only in their names, and whose explanations are alike.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PendingGroup {
     /// Their indices among the pending pods, in order.
@@ -32,15 +33,15 @@ pub(super) fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     for (at, entry) in pending.iter().enumerate() {
         let pod = objects.pod(entry.pod);
-        let places = known.entry(hash(entry, pod)).or_default();
-        let same = places.iter().copied().find(|place| {
-            let (other, group) = &groups[*place];
+        let indices = known.entry(hash(entry, pod)).or_default();
+        let same = indices.iter().copied().find(|index| {
+            let (other, group) = &groups[*index];
             are_equal(entry, &pending[group.pods[0]]) && is_same_pod(pod, *other)
         });
         match same {
-            Some(place) => groups[place].1.pods.push(at),
+            Some(index) => groups[index].1.pods.push(at),
             None => {
-                places.push(groups.len());
+                indices.push(groups.len());
                 groups.push((pod, PendingGroup { pods: vec![at], cause: None }));
             }
         }
@@ -48,11 +49,13 @@ pub(super) fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Finds the causes, of as many groups as take little time.
+/// Finds the causes of the largest groups, as many as take little time.
 pub(super) fn explain(session: &Session, pending: &[Pending], groups: &mut [PendingGroup]) {
     let nodes = session.world().scheduler().cache().nodes().count();
     let most = (NODES / nodes.max(1)).clamp(1, EXPLAINED);
-    for group in groups.iter_mut().take(most) {
+    let mut largest: Vec<&mut PendingGroup> = groups.iter_mut().collect();
+    largest.sort_by_key(|group| Reverse(group.pods.len()));
+    for group in largest.into_iter().take(most) {
         let first = group.pods.first().and_then(|at| pending.get(*at));
         let answer = first.and_then(|entry| why(session.world(), session.history(), entry.pod));
         group.cause = answer.as_ref().and_then(decisive_cause);
@@ -74,5 +77,8 @@ fn are_equal(one: &Pending, other: &Pending) -> bool {
 fn is_same_pod(one: Option<&Arc<Pod>>, other: Option<&Arc<Pod>>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return false };
     let (a, b) = (&one.metadata, &other.metadata);
-    (a.namespace, &a.labels) == (b.namespace, &b.labels) && one.spec == other.spec
+    let nominated = |pod: &Pod| pod.status.nominated_node_name;
+    (a.namespace, &a.labels) == (b.namespace, &b.labels)
+        && nominated(one) == nominated(other)
+        && one.spec == other.spec
 }

@@ -120,9 +120,11 @@ fn hint(report: &RunReport) -> String {
     let pods = report.groups.iter().filter(|group| group.cause.is_none());
     let rest = match pods.map(|group| group.pods.len()).sum::<usize>() {
         0 => String::new(),
-        rest => format!("{} with kube-scheduler's message only. ", count(rest, "pending pod")),
+        rest => format!("{} not explained. ", count(rest, "pending pod")),
     };
-    format!("{rest}\"kubestep explain POD --fix\" with the same input finds what would help.\n")
+    format!(
+        "{rest}\"kubestep explain POD --fix\" with the same input searches for changes that help.\n"
+    )
 }
 
 /// The conditions under which an uncertain decision stands, as an indented line.

@@ -146,10 +146,14 @@ impl SurviveReport {
         let of = losses.each.len();
         let progress = |done, cycles| LossProgress { done, of, cycles };
         let first = session.world().scheduler().cycles();
-        let ran = session
-            .run_to_end(limit, |record| !go_on(progress(0, record.cycle.saturating_sub(first))));
+        let mut stopped = false;
+        let ran = session.run_to_end(limit, |record| {
+            stopped = !go_on(progress(0, record.cycle.saturating_sub(first)));
+            stopped
+        });
         let cut_before = session.is_cut(ran, limit).then_some(limit);
-        let before = outcome::pending(session);
+        // A run that was stopped does not say which pods stay pending.
+        let before = if stopped { Vec::new() } else { outcome::pending(session) };
         let mut report = SurviveReport {
             key: losses.key,
             domains: Vec::new(),

@@ -34,7 +34,7 @@ fn conclusion(report: &SurviveReport) -> String {
     if !report.pending_before.is_empty() && report.cut_before.is_none() {
         let _ = writeln!(
             text,
-            "{} pending with every node there, and not counted",
+            "{} already pending before the loss, not counted",
             count(report.pending_before.len(), "pod")
         );
     }

@@ -50,7 +50,8 @@ fn outcome(why: &Why) -> Option<String> {
 fn rejected_before(rejection: &EarlierRejection) -> Vec<String> {
     let EarlierRejection { cycle, attempt, reasons } = rejection;
     let reasons = reasons.iter().map(|reason| format!("  {}: {}", reason.plugin, reason.text));
-    let heading = format!("Attempt {attempt} (cycle {cycle}) was rejected on every node:");
+    let heading =
+        format!("Attempt {attempt} (cycle {cycle}) was rejected before any node was evaluated:");
     std::iter::once(heading).chain(reasons).collect()
 }
 

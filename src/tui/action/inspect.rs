@@ -26,7 +26,7 @@ pub const ACTIONS: &[Action] = &[
     Action::new("disruptions", &[], "Which pods of drained and lost nodes and of rollouts are pending",
         |_, _, _| Ok(Effect::Session(Command::Disruptions)))
         .search("drain lose evict budget rollout pending"),
-    Action::new("survive", &["R"], "What if a node, a zone or each of them is lost: which pods stay pending",
+    Action::new("survive", &["R"], "Which pods stay pending if a node or zone is lost, or each in turn",
         |_, _, text| Ok(Effect::Session(Command::Survive(text.trim().to_owned()))))
         .takes(Argument::Optional("KEY[=VALUE]"))
         .search("lose loss zone node drain outage failure domain disaster"),

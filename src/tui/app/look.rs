@@ -51,6 +51,7 @@ impl App {
     /// Remembers the last move for `.`. What was selected before it no longer says what to look at.
     pub fn remember(&mut self, command: &Command) {
         self.selected_in.clear();
+        self.opened_from = None;
         self.last_move = Some(command.clone());
     }
 

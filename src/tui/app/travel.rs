@@ -123,8 +123,8 @@ impl App {
         Effect::None
     }
 
-    /// The list from which this view of a cycle was opened, or the view from which that with an
-    /// answer was.
+    /// The list from which this view of a cycle was opened; of the view of reasons, the view before
+    /// it.
     fn came_from(&mut self) -> Option<ViewId> {
         if self.view.is_of_cycle() {
             return self.opened_from.take();

@@ -138,6 +138,9 @@ impl Driver {
         let lines = match running.work.result(patience) {
             TaskState::Running => return Err(running),
             TaskState::Failed => return Ok(super::search::without_result()),
+            TaskState::Done(Err(_)) if running.work.is_stopping() => {
+                return Ok(CommandResult::info("stopped; there is no answer"));
+            }
             TaskState::Done(Err(error)) => return Ok(CommandResult::error(error)),
             TaskState::Done(Ok(lines)) => lines,
         };

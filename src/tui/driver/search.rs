@@ -94,9 +94,15 @@ impl Driver {
         let branch = self.branches.name();
         let last = self.tasks.fixes.as_ref().filter(|last| last.question.branch == branch);
         let last = last.map(|last| (last.question.clone(), fixes::more_fixes(&last.fixes)));
-        match last {
+        let timeline = self.session.timeline();
+        let exists = |question: &FixQuery| {
+            question.step < timeline.steps().end() && question.stop < timeline.stops().end()
+        };
+        match last.filter(|(question, _)| exists(question)) {
             Some((question, most)) => self.search(question, SearchLimits::of_fixes(most)),
-            None => without_result(),
+            None => CommandResult::error(
+                "the state that the changes were found for no longer exists; X searches again",
+            ),
         }
     }
 
@@ -264,7 +270,8 @@ fn window(answer: &FoundFixes) -> WindowContent {
     let lines = fixes::lines(&answer.fixes).into_iter();
     let lines = lines.map(|(fix, line)| (fix.map(WhatIfCommand::Fix), line));
     let more = fixes::more(&answer.fixes);
-    let more =
-        more.map(|more| (Some(WhatIfCommand::MoreFixes), format!("{more}; Enter searches on")));
+    let more = more.map(|more| {
+        (Some(WhatIfCommand::MoreFixes), format!("{more}; Enter continues the search"))
+    });
     WindowContent::Fixes(title, lines.chain(more).collect())
 }

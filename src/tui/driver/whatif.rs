@@ -234,7 +234,7 @@ fn losses(world: &World, key: ObjectKey) -> Vec<MenuItem> {
     let zone = zone.and_then(|label| node.metadata.labels.get(label));
     let item = |what: String| MenuItem::Command {
         line: format!("survive {what}"),
-        about: "what if it is lost: which pods then have no node, on a copy",
+        about: "lose it on a copy: which pods then have no node",
         command: Command::Survive(what),
     };
     let of_zone = zone.map(|zone| item(format!("zone={zone}")));

@@ -282,6 +282,9 @@ impl ListedBreakpoint {
 
     /// Hits up to and including a moment: the number of the last one, as [`Hit::number`] counts.
     fn hits_until_moment(&mut self, recording: &RecordedRun<'_>, moment: Moment) -> u64 {
+        if moment.is_end() {
+            return self.hits_until(moment.entry());
+        }
         let at = moment.entry().0 as usize;
         let before = self.hits_before(at);
         if self.first_in(at, at).is_none() || self.needs_whole(recording, at) {

@@ -60,6 +60,11 @@ impl Moment {
         Some(Moment { entry: EntryId(last), rank: Rank::LAST })
     }
 
+    /// Whether it is the end of its entry.
+    pub(super) fn is_end(&self) -> bool {
+        self.rank == Rank::LAST
+    }
+
     /// The entry of the history that the moment lies in.
     pub fn entry(&self) -> EntryId {
         self.entry

@@ -7,6 +7,7 @@ use kubestep_api::{Pod, Quantity};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
+use serde_json::Value;
 
 /// The verbs whose edits can replace a value.
 const VERBS: [&str; 5] = ["resize", "label", "select", "priority", "set"];
@@ -23,9 +24,12 @@ pub fn with_replaced(edit: &Edit, world: &World) -> String {
 /// The text of an edit without the replaced value.
 pub(super) fn without_replaced(text: &str) -> &str {
     let verb = text.split_whitespace().next().unwrap_or_default();
-    let is_marked = text.ends_with(')') && VERBS.contains(&verb);
-    let edit = text.rsplit_once(BEGIN).map(|(edit, _)| edit);
-    edit.filter(|_| is_marked).unwrap_or(text)
+    let Some(inner) = text.strip_suffix(')').filter(|_| VERBS.contains(&verb)) else { return text };
+    // The old value of a field is JSON, in which the mark may occur.
+    let is_value = |old: &str| verb != "set" || serde_json::from_str::<Value>(old).is_ok();
+    let mut marks = inner.match_indices(BEGIN);
+    let mark = marks.find(|(at, mark)| is_value(&inner[at + mark.len()..]));
+    mark.map_or(text, |(at, _)| &text[..at])
 }
 
 /// The value that the edit replaces, written as the edit writes the new one.

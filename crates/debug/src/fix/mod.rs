@@ -67,7 +67,8 @@ pub struct Fix {
     pub edits: Vec<Edit>,
     /// The edits field by field.
     pub changes: Vec<FieldChange>,
-    /// The size of the change: about one per thing that is changed.
+    /// The size of the change, by which changes are ordered: 1 for a change in place, more for what
+    /// affects other pods, interrupts work or needs hardware.
     pub size: f64,
     /// The node that the pod gets.
     pub node: Symbol,
@@ -200,15 +201,23 @@ struct FixSearch<'a> {
 }
 
 impl FixSearch<'_> {
+    /// Whether plans of its kind are still tried.
+    fn has_turn(&self, plan: &Plan) -> bool {
+        let tried = self.kinds.get(&size::kind(&plan.edits));
+        tried.is_none_or(|tried| *tried < OF_A_KIND)
+    }
+
     /// Tries plans in their order. Returns whether some were left.
     fn run(&mut self, plans: &[Plan], go_on: &mut dyn FnMut(usize, usize) -> bool) -> bool {
         let most = plans.len().min(self.limits.trials);
         let mut left_out = false;
         for (at, plan) in plans.iter().enumerate() {
             if self.found.len() >= self.limits.fixes || self.tried >= most {
-                let left = plans.iter().skip(at).filter(|plan| !self.contains_known(plan));
-                self.untried = left.count();
-                return self.untried > 0;
+                let left = || plans.iter().skip(at).filter(|plan| !self.contains_known(plan));
+                let (any, untried) =
+                    (left().next().is_some(), left().filter(|plan| self.has_turn(plan)).count());
+                self.untried = untried;
+                return left_out || any;
             }
             if self.contains_known(plan) {
                 continue;

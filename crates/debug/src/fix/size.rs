@@ -1,5 +1,5 @@
-//! The size of a change: the order in which proposals are tried and listed. Every change counts about
-//! one. First comes what a person would do first, because it changes least: a typo, then this pod
+//! The size of a change: the order in which proposals are tried and listed. Each change has a base
+//! size; those of several add up. First comes what a person would do first, because it changes least: a typo, then this pod
 //! alone, then another object, then capacity, and last what changes a workload or a machine a lot.
 
 use std::sync::Arc;
@@ -32,14 +32,14 @@ const RECREATED: f64 = 1.45;
 pub(super) const EVICTED: f64 = 1.5;
 /// A pod that is created: it has a purpose of its own.
 const CREATED_POD: f64 = 1.75;
-/// A node that is added: it disturbs nothing, but needs hardware.
-const NODE: f64 = 2.0;
+/// A node that is added: it disturbs nothing, but needs hardware. Two smaller changes come before it.
+const NODE: f64 = 3.0;
 /// A request that is lowered by more than [`DRASTIC_PART`]: the workload hardly works as intended.
-const DRASTIC: f64 = 2.1;
+const DRASTIC: f64 = 3.1;
 /// A node that is made larger: it is replaced by another machine.
-const LARGER_NODE: f64 = 2.5;
+const LARGER_NODE: f64 = 3.5;
 
-/// The part of a request from which lowering it is drastic.
+/// Lowering a request by more than this part of it is drastic.
 const DRASTIC_PART: f64 = 0.5;
 
 /// The size of the edits for the pod.

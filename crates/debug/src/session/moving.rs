@@ -1,8 +1,8 @@
 //! How the debugger moves: forward and backward at every depth, and to named positions.
 //!
-//! A stop as a whole shows the state at its end, so time moves in one direction: from there a step
-//! goes to the stop after it, *into* that to its first frame, and *over* that to its end, as in gdb
-//! after `next`. Stepping back into a stop moves to its last frame.
+//! A stop as a whole shows the state at its end. A step from there goes to the next stop: stepping
+//! into it moves to its first frame, stepping over it to its end, as in gdb after `next`. Stepping
+//! back into a stop moves to its last frame.
 
 use super::Session;
 use crate::frames::{Depth, Position};

@@ -127,10 +127,16 @@ impl BranchReplay {
         match self.cycles {
             Some(cycles) => {
                 let missing = cycles.saturating_sub(session.history().cycle_count());
-                session.run_until_idle(missing, |_| !go_on())
+                session.run_until_idle(missing, |_| !go_on());
             }
-            None => session.run_to_end(UNTIL_IDLE, |_| !go_on()),
-        };
+            None => {
+                let ran = session.run_to_end(UNTIL_IDLE, |_| !go_on());
+                if session.is_cut(ran, UNTIL_IDLE) {
+                    let text = format!("not idle after {UNTIL_IDLE} scheduling cycles");
+                    return Err(RunError::Rejected(text));
+                }
+            }
+        }
         if go_on() { Ok(session) } else { stopped() }
     }
 }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{EarlierRejection, PreFilterRejection, Reason, Why, WhyQuestion, is_under_way};
+use super::{
+    EarlierRejection, PreFilterRejection, Reason, Why, WhyQuestion, before_any_node, is_under_way,
+};
 use crate::Session;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
@@ -36,26 +38,31 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
         nodes,
     }
     .answer()?;
-    if before.is_some() {
-        why.rejected_before = earlier_rejection(session, &records);
+    if let Some((_, placed)) = &before {
+        why.rejected_before = earlier_rejection(session, &records, placed.cycle);
     }
     Some(why)
 }
 
-/// The last attempt that a plugin rejected before any node was evaluated. Its message has no
-/// amounts, so its plugins explain it by the state before that cycle.
+/// The last attempt before the cycle `placed` that a plugin rejected before any node was evaluated.
+/// Its message has no amounts, so its plugins explain it by the state before that cycle.
 fn earlier_rejection(
     session: &mut Session,
     records: &[Arc<CycleRecord>],
+    placed: u64,
 ) -> Option<EarlierRejection> {
     let rejected = |record: &&Arc<CycleRecord>| {
         record.pre_filter.iter().any(|answer| answer.status.is_rejected())
     };
-    let record = records.iter().rev().find(rejected)?;
-    let then = ask_of_cycle(session, record.cycle, &[])?;
-    let rejects = then.ahead.iter().filter(|ahead| ahead.rejects());
-    let reasons = rejects.map(reason).collect();
-    Some(EarlierRejection { cycle: record.cycle, attempt: record.attempt, reasons })
+    let record = records.iter().rev().filter(|record| record.cycle < placed).find(rejected)?;
+    let (world, record) = state_before(session, record)?;
+    let ahead = before_any_node(&world, record.pod)?;
+    let reasons: Vec<Reason> = ahead.iter().filter(|ahead| ahead.rejects()).map(reason).collect();
+    (!reasons.is_empty()).then_some(EarlierRejection {
+        cycle: record.cycle,
+        attempt: record.attempt,
+        reasons,
+    })
 }
 
 fn reason(ahead: &PreFilterRejection) -> Reason {

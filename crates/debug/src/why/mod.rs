@@ -80,6 +80,13 @@ pub(crate) fn of_one_node(
     nodes::examine_one(&probe, node, &memo(world, &History::default()))
 }
 
+/// What PreFilter says of a pending pod. `None` if there is no such pod, or no profile serves it.
+fn before_any_node(world: &World, pod: NamespacedName) -> Option<Vec<PreFilterRejection>> {
+    let object = unbound(world.api().objects().pod(pod)?);
+    let probe = Probe::new(world.scheduler(), &info(world, pod, &object), world.now())?;
+    Some(nodes::ahead(&probe))
+}
+
 impl WhyQuestion<'_> {
     /// The answer; `None` if there is no such pod.
     pub fn answer(&self) -> Option<Why> {

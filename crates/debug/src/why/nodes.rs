@@ -157,7 +157,7 @@ impl LastCycleNodes<'_> {
 }
 
 /// PreFilter results other than Success and Skip.
-fn ahead(probe: &Probe) -> Vec<PreFilterRejection> {
+pub(super) fn ahead(probe: &Probe) -> Vec<PreFilterRejection> {
     let telling = |answer: &&PluginStatus| {
         !answer.status.is_skip() && (!answer.status.is_success() || answer.nodes.is_some())
     };

@@ -176,8 +176,8 @@ impl Plugin for CapacityScheduling {
             let counted = counted_pods(cx, quotas, namespace);
             let (over, enough) = (excess.over(), excess.enough());
             let words = format!(
-                "max of the elastic quota of namespace {namespace}: {}; a max of {enough} would do, \
-                 or {over} less used by its pods{counted}",
+                "max of the elastic quota of namespace {namespace}: {}; needs a max of at least \
+                 {enough}, or {over} less used by its pods{counted}",
                 excess.describe()
             );
             Explanation::new("the elastic quota's max is used up", words)
@@ -185,8 +185,8 @@ impl Plugin for CapacityScheduling {
         let of_total = |excess: Excess| {
             let (over, enough) = (excess.over(), excess.enough());
             let words = format!(
-                "sum of the mins of all elastic quotas: {}; a sum of {enough} would do, or {over} less \
-                 used by pods of namespaces with quotas",
+                "sum of the mins of all elastic quotas: {}; needs a sum of at least {enough}, or \
+                 {over} less used by pods of namespaces with quotas",
                 excess.describe()
             );
             Explanation::new("the mins of all elastic quotas are used up", words)

@@ -2,7 +2,7 @@
 //!
 //! Upstream: `preemptor` in `pkg/capacityscheduling/capacity_scheduling.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{CapacityScheduling, PLUGIN, QuotaRequests, list};
@@ -54,21 +54,22 @@ impl Rule {
     fn describe(&self, namespace: Symbol, quotas: &Quotas, requests: &QuotaRequests) -> String {
         match self {
             Rule::WithoutQuota => format!(
-                "namespace {namespace} has no elastic quota, so its pods preempt pods of lower \
-                 priority in namespaces without one"
+                "namespace {namespace} has no elastic quota, so the pod may preempt pods of \
+                 lower priority in namespaces without one"
             ),
             Rule::OwnNamespace(over) => format!(
-                "namespace {namespace} would be over the min of its elastic quota ({}), so its pods \
-                 preempt pods of lower priority in the same namespace",
+                "namespace {namespace} would be over the min of its elastic quota ({}), so the pod \
+                 may preempt pods of lower priority in the same namespace",
                 describe_all(over)
             ),
             Rule::Borrowers => {
                 let quota = quotas.of(namespace);
                 let uses = quota.map(|quota| quota.describe_min(&requests.in_quota));
+                let uses = uses.filter(|uses| !uses.is_empty());
+                let uses = uses.map(|uses| format!(" ({uses})")).unwrap_or_default();
                 format!(
-                    "namespace {namespace} stays within the min of its elastic quota ({}), so its \
-                     pods preempt pods of namespaces that are over theirs, of any priority",
-                    uses.unwrap_or_default()
+                    "namespace {namespace} stays within the min of its elastic quota{uses}, so the \
+                     pod may preempt pods, of any priority, of namespaces that are over theirs"
                 )
             }
         }
@@ -160,9 +161,8 @@ impl PreemptionRules for CapacityScheduling {
                 trial.remove(pod)?;
                 Ok(Reprieve::Rejected)
             };
-        let reasons = potential.reasons(node.name);
-        let found = search.select_victims_with(node, potential.pods, fits, reprieve)?;
-        Ok(Victims { reasons, ..found })
+        let found = search.select_victims_with(node, potential.pods.clone(), fits, reprieve)?;
+        Ok(Victims { reasons: potential.reasons(node.name), ..found })
     }
 }
 
@@ -186,10 +186,10 @@ impl PotentialVictims {
         let mut reasons: Vec<String> = self.over_min.iter().map(over).collect();
         reasons.push(format!("may be preempted on {node}: {}", list(&names)));
         if !self.spared.is_empty() {
-            let is =
-                if self.over_min.len() == 1 { "its namespace is" } else { "the namespaces are" };
+            let of: BTreeSet<Symbol> = self.spared.iter().map(|pod| pod.namespace).collect();
+            let is = if of.len() == 1 { "its namespace is" } else { "their namespaces are" };
             let spared = list(&self.spared);
-            reasons.push(format!("not {spared}: without the above, {is} within min"));
+            reasons.push(format!("not {spared}: without the pods above, {is} within min"));
         }
         reasons
     }

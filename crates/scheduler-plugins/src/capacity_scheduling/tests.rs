@@ -158,7 +158,7 @@ fn the_choice_of_victims_is_explained_by_its_facts() {
          50, 50 over), so its pods preempt pods of lower priority in the same namespace"
     );
     assert_eq!(facts, ["may be preempted on n: ns1/a"]);
-    // Nobody may leave, but the rule is known.
+    // No pod may be preempted, but the rule is known.
     let (rule, facts) = reasons(1, [memory("ns1", 50, 200), memory("ns2", 200, 200)]);
     assert!(rule.starts_with("namespace ns1 would be over the min") && facts.is_empty());
     let (rule, facts) = reasons(1000, []);

@@ -19,7 +19,7 @@ fn assert_shows(live: &mut LiveInterface, words: &[&str]) {
 #[test]
 fn a_zone_is_lost_after_the_other() {
     let answer = [
-        "What if each zone is lost?",
+        "What if any one zone is lost?",
         "without topology.kubernetes.io/zone=zone-a:",
         "default/database-0 (lost from a-0) pending",
         "budget default/web violated: needs 2 healthy pods, had 1, has 3",
@@ -87,7 +87,7 @@ fn an_answer_does_not_open_over_what_is_read() {
     live.interface.driver.freshness.patience = Duration::ZERO;
     let mut live = live.keys_at_once(":survive zone<Enter>").keys("?");
     assert_shows(&mut live, &["Keys and commands", "the answer is ready; :survive zone shows it"]);
-    assert_shows(&mut live.keys("<Esc>:survive zone<Enter>"), &["What if each zone is lost?"]);
+    assert_shows(&mut live.keys("<Esc>:survive zone<Enter>"), &["What if any one zone is lost?"]);
 }
 
 #[test]

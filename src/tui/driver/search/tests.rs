@@ -50,7 +50,7 @@ fn a_search_is_stopped_and_keys_are_answered_meanwhile() {
 #[test]
 fn more_changes_are_searched_where_the_list_ends() {
     let mut live = LiveInterface::wide("spread-skew").keys("c2X");
-    assert!(live.text().contains("not tried; Enter searches on"), "{}", live.text());
+    assert!(live.text().contains("not tried; Enter continues the search"), "{}", live.text());
     assert!(!live.text().contains("  7. "), "{}", live.text());
     live = live.keys("G<Enter>");
     assert!(live.text().contains("  7. "), "{}", live.text());

@@ -55,12 +55,18 @@ pub fn headers(names: Vec<Symbol>, room: u16, reason: u16) -> Vec<(String, u16)>
     names.iter().map(|name| (short_name(name, width), width)).collect()
 }
 
+/// Rejections by extenders that a column is measured by.
+const MEASURED: usize = 200;
+
 /// Columns of the widest reason of a cycle; longer ones may be cut.
 pub fn reason_width(cycle: &CycleRecord) -> u16 {
-    let verdicts: HashSet<VerdictId> = cycle.filter.verdicts.iter().collect();
+    let mut last = None;
+    // Neighbours mostly have the same verdict.
+    let changes = cycle.filter.verdicts.iter().filter(|id| last.replace(*id) != Some(*id));
+    let verdicts: HashSet<VerdictId> = changes.collect();
     let verdicts = verdicts.into_iter().filter(|id| *id != VerdictId::PASS);
     let reasons = verdicts.map(|id| report::verdict::explain(cycle, id));
-    let by_extenders = cycle.filter.extender.iter();
+    let by_extenders = cycle.filter.extender.iter().take(MEASURED);
     let by_extenders = by_extenders.map(|(_, status)| report::verdict::reasons(status));
     let widest = reasons.chain(by_extenders).map(|reason| width(&reason)).max();
     u16::try_from(widest.unwrap_or(0)).unwrap_or(u16::MAX)

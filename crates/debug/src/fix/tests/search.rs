@@ -50,14 +50,14 @@ fn a_request_lowered_by_more_than_half_comes_after_a_node() {
         let spec = container(&format!("resources: {{requests: {{cpu: {cpu}}}}}"));
         node("a", "", "") + &bound("busy", "a", &spec) + &web("2", "")
     };
-    let place = |cpu: &str, part: &str| {
+    let position = |cpu: &str, part: &str| {
         let proposed = proposed(&filled(cpu));
         let found = proposed.iter().position(|edits| edits.contains(part));
         found.unwrap_or_else(|| panic!("{part}: {proposed:?}"))
     };
-    assert!(place("3800m", "resize pod") > place("3800m", "add 1 node"));
-    assert!(place("2500m", "resize pod") < place("2500m", "add 1 node"));
-    assert!(place("3800m", "resize node") > place("3800m", "resize pod"));
+    assert!(position("3800m", "resize pod") > position("3800m", "add 1 node"));
+    assert!(position("2500m", "resize pod") < position("2500m", "add 1 node"));
+    assert!(position("3800m", "resize node") > position("3800m", "resize pod"));
 }
 
 #[test]
