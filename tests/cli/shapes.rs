@@ -140,7 +140,8 @@ fn the_configuration_in_an_export_counts() {
         said.pods(),
         "shop/web  pending, in no queue\n    no profile serves the scheduler name \
          \"default-scheduler\": the pod is in no queue, and no event says so\n0 placed, 1 pending, 0 \
-         scheduling cycles\n\"kubestep explain POD --fix\" with the same input finds what would help."
+         scheduling cycles\n\"kubestep explain POD --fix\" with the same input searches for \
+         changes that help."
     );
     assert_eq!(said.code, Some(1));
 }
