@@ -59,8 +59,12 @@ impl Brute<'_> {
         Change::unset("Pod", &self.key(), path)
     }
 
+    /// Of pods that no controller replaces: whether a replacement takes the room first depends on when
+    /// the pod is retried.
     fn deletions(&self) -> Vec<Change> {
-        let others = self.of_kind("Pod").map(key_of).filter(|key| *key != self.key());
+        let is_replaced = |pod: &Value| all(&pod["metadata"]["ownerReferences"]).next().is_some();
+        let others = self.of_kind("Pod").filter(|pod| !is_replaced(pod));
+        let others = others.map(key_of).filter(|key| *key != self.key());
         others.map(|key| Change::new("Pod", &key, What::Delete)).collect()
     }
 
