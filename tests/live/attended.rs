@@ -65,7 +65,8 @@ fn steps_are_real_are_held_and_are_written_once() {
     // Back through the past and forward again: nothing is written again.
     terminal.send("{");
     terminal.wait_for("HELD: ");
-    terminal.send("ssssssssc");
+    // To the beginning, then into the first cycle again.
+    terminal.send("{{{{{{ssssssssc");
     terminal.wait_for("this is the newest state");
     assert_eq!(bindings(&server), ["web"]);
     terminal.send(" ");
