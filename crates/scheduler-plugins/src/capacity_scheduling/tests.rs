@@ -141,21 +141,21 @@ fn the_choice_of_victims_is_explained_by_its_facts() {
     assert_eq!(
         rule,
         "namespace ns1 stays within the min of its elastic quota (memory: 50 used + 50 requested of \
-         150), so its pods preempt pods of namespaces that are over theirs, of any priority"
+         150), so the pod may preempt pods, of any priority, of namespaces that are over theirs"
     );
     assert_eq!(
         facts,
         [
             "namespace ns2 is over its min: memory: 100 used > 50, 50 over",
             "may be preempted on n: ns2/c",
-            "not ns2/b: without the above, its namespace is within min"
+            "not ns2/b: without the pods above, its namespace is within min"
         ]
     );
     let (rule, facts) = reasons(1000, [memory("ns1", 50, 200), memory("ns2", 200, 200)]);
     assert_eq!(
         rule,
         "namespace ns1 would be over the min of its elastic quota (memory: 50 used + 50 requested > \
-         50, 50 over), so its pods preempt pods of lower priority in the same namespace"
+         50, 50 over), so the pod may preempt pods of lower priority in the same namespace"
     );
     assert_eq!(facts, ["may be preempted on n: ns1/a"]);
     // No pod may be preempted, but the rule is known.
