@@ -150,15 +150,13 @@ impl Subcommand for RunCommand {
         report.notices = [opened.notices, notes, notices].concat();
         report.capacity = self.capacity(&session, &opened.added)?;
         report.new_nodes = self.new_node.then(|| new_nodes(&session));
-        match self.timings {
-            true => kubestep_output::print(&json_line(
-                &Timings::new(&session, load_s, cycle_s).to_json(),
-            ))?,
-            false if self.output == RunFormat::Text => {
+        if self.timings {
+            kubestep_output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?;
+        } else {
+            if self.output == RunFormat::Text {
                 report = report.with_causes(&session);
-                self.show(&report)?;
             }
-            false => self.show(&report)?,
+            self.show(&report)?;
         }
         Ok(exit_of(&report))
     }

@@ -1,4 +1,4 @@
-//! `kubestep run --survive KEY`: loses each failure domain in turn, on a copy of the cluster.
+//! `kubestep run --survive [KEY]`: loses each failure domain in turn, on a copy of the cluster.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

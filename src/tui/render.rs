@@ -311,11 +311,11 @@ fn draw_window(buffer: &mut Buffer, area: Rect, app: &mut App, paint: &Paint) ->
             format!("{} ─ {shown} of {total} ─ /{}", window.title, window.grid.filter.text())
         }
     };
-    // What would show of the view beside it are pieces of words, and single lines below it.
-    let mut hidden = Rect { x: area.x, width: area.width, ..layout::centred(area, size.0, size.1) };
-    if size.1 + 2 >= area.height {
-        hidden = area;
-    }
+    // Beside the window the view would show pieces of words; above and below, at most one line.
+    let hidden = match size.1 + 2 >= area.height {
+        true => area,
+        false => Rect { x: area.x, width: area.width, ..layout::centred(area, size.0, size.1) },
+    };
     paint.fill(buffer, hidden, Scope::Text);
     let inner = popup::draw(buffer, area, size, &title, window.footer, paint);
     let source = window.source(size.0.saturating_sub(4));

@@ -59,8 +59,8 @@ impl Brute<'_> {
         Change::unset("Pod", &self.key(), path)
     }
 
-    /// Of pods that no controller replaces: whether a replacement takes the room first depends on when
-    /// the pod is retried.
+    /// Of pods that no controller replaces: whether a replacement takes the room first depends on
+    /// when the pod is retried.
     fn deletions(&self) -> Vec<Change> {
         let is_replaced = |pod: &Value| all(&pod["metadata"]["ownerReferences"]).next().is_some();
         let others = self.of_kind("Pod").filter(|pod| !is_replaced(pod));

@@ -1,7 +1,7 @@
-//! The size of a change, by a rule independent of the program's: every change in place counts two, a
-//! pod that is evicted, created again as the field is immutable, or selected by others because of its
-//! labels, three, a corrected typo one, a node that is added six, a request that is lowered by more than
-//! half seven, and a node that is made larger eight. Other amounts do not matter.
+//! The size of a change, by a rule independent of the program's: every change in place counts two,
+//! a pod that is evicted, created again as the field is immutable, or selected by others because of
+//! its labels, three, a corrected typo one, a node that is added six, a request that is lowered by
+//! more than half seven, and a node that is made larger eight. Other amounts do not matter.
 
 use serde_json::Value;
 

@@ -146,16 +146,7 @@ fn halves(number: u64) -> (u64, i32) {
 
 /// The status for a code that a guest returned, with the reason that it handed over.
 fn status(code: u64, call: &Call) -> Status {
-    const CODES: [Code; 7] = [
-        Code::Success,
-        Code::Error,
-        Code::Unschedulable,
-        Code::UnschedulableAndUnresolvable,
-        Code::Wait,
-        Code::Skip,
-        Code::Pending,
-    ];
-    let known = usize::try_from(code).ok().and_then(|code| CODES.get(code));
+    let known = usize::try_from(code).ok().and_then(|code| Code::ALL.get(code));
     match known {
         Some(known) => Status::new(*known, &call.reason),
         None => Status::error(format!("the guest returned the unknown status code {code}")),

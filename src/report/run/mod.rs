@@ -28,7 +28,7 @@ pub struct RunReport {
     pub evicted: Vec<Evicted>,
     /// The pods without a node, by name.
     pub pending: Vec<Pending>,
-    /// The same in groups of equal pods.
+    /// The same in groups of equal pods, for the text; empty before [`RunReport::with_causes`].
     pub groups: Vec<PendingGroup>,
     /// The number of scheduling cycles.
     pub cycles: u64,
@@ -53,12 +53,11 @@ pub struct RunReport {
 impl RunReport {
     /// The report of a session that was run; `before` is its utilization at the start.
     pub fn new(session: &Session, before: Usage) -> RunReport {
-        let pending = outcome::pending(session);
         RunReport {
-            groups: pending::groups(session, &pending),
+            groups: Vec::new(),
             placed: outcome::placed(session),
             evicted: outcome::evicted(session),
-            pending,
+            pending: outcome::pending(session),
             cycles: session.world().scheduler().cycles(),
             before,
             after: Usage::of(session.world()),
@@ -71,8 +70,9 @@ impl RunReport {
         }
     }
 
-    /// Adds the causes of pending pods, as far as that takes little time.
+    /// Groups equal pending pods, with the causes that take little time to find.
     pub fn with_causes(mut self, session: &Session) -> RunReport {
+        self.groups = pending::groups(session, &self.pending);
         pending::explain(session, &self.pending, &mut self.groups);
         self
     }

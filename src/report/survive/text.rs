@@ -52,7 +52,7 @@ fn answer(report: &SurviveReport) -> String {
             format!("losing {known} of {tried} leaves no pod without a node\n")
         }
         (0, 1) if report.of == 1 => {
-            format!("every pod that a controller recreates has a node without {}\n", only(report))
+            format!("without {}, every pod that a controller recreates has a node\n", only(report))
         }
         (0, known) => format!(
             "every pod that a controller recreates has a node, whichever of {known} is lost\n"
@@ -74,7 +74,7 @@ fn only(report: &SurviveReport) -> String {
     report.domains.first().map(|domain| report.describe(domain)).unwrap_or_default()
 }
 
-/// The key is without what is before its slash, which the details have.
+/// The head has the key without its prefix; the details have the whole key.
 fn table(report: &SurviveReport) -> String {
     let key = report.key.rsplit('/').next().unwrap_or_default();
     let head = [key, "nodes", "pods lost", "placed", "without a node", "no controller"];

@@ -86,17 +86,23 @@ fn open_editor(app: &App, model: &Model, argument: &str) -> Result<Effect, Actio
     session(WhatIfCommand::OpenEditor(key))
 }
 
-fn differences(app: &App, argument: &str) -> Result<Effect, ActionError> {
-    if app.is_running() {
-        return Err("a run is under way: D compares once it has ended; Esc stops it".into());
+fn only_between_runs(app: &App, key: &str) -> Result<(), ActionError> {
+    match app.is_running() {
+        true => {
+            Err(format!("a run is under way: {key} compares once it has ended; Esc stops it")
+                .into())
+        }
+        false => Ok(()),
     }
+}
+
+fn differences(app: &App, argument: &str) -> Result<Effect, ActionError> {
+    only_between_runs(app, "D")?;
     session(WhatIfCommand::Compare(named(argument)))
 }
 
 fn upgrade(app: &App, argument: &str) -> Result<Effect, ActionError> {
-    if app.is_running() {
-        return Err("a run is under way: upgrade compares once it has ended; Esc stops it".into());
-    }
+    only_between_runs(app, "P")?;
     Ok(Effect::Session(Command::Upgrade(argument.trim().to_owned())))
 }
 

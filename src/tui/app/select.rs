@@ -65,7 +65,8 @@ impl App {
         self.detail_scroll = 0;
     }
 
-    /// Whether a person selected the row of the view on screen since the debugger was moved.
+    /// Whether a person chose the row of the view on screen: by a filter, or by selecting it since the
+    /// debugger was moved.
     pub(super) fn has_selected_row(&self) -> bool {
         let filtered = self.grids.get(&self.view).is_some_and(|grid| !grid.filter.is_empty());
         filtered || self.selected_in.contains(&self.view)

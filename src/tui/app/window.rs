@@ -19,7 +19,7 @@ use crate::tui::widget::status_line::Severity;
 
 /// Widest a window gets; longer lines are hard to read.
 const WIDEST: u16 = 140;
-/// Where no more columns are left beside it, a window takes them: they show only pieces of words.
+/// A window takes the whole width if no more columns than this are left beside it.
 const SLIVERS: u16 = 20;
 
 /// A window over the view, with its scroll position.

@@ -78,7 +78,8 @@ fn the_list_shows_hits_and_values_and_edits() {
     let mut live = live.keys("k<Enter>");
     assert!(live.text().contains("break-edit 1 TaintToleration log"), "{}", live.text());
     let mut live = live.keys("<Ctrl-u>break-edit 1 Filter if feasible == 0<Enter>");
-    assert!(status(&mut live).contains("breakpoint 1: Filter if feasible == 0; "));
+    let said = status(&mut live);
+    assert!(said.contains("breakpoint 1: Filter if feasible == 0; 3 hits"), "{said}");
     let mut live = live.keys("x");
     assert!(status(&mut live).contains("breakpoint 1 removed"));
     assert_eq!(live.interface.driver.model().breakpoints.len(), 1);

@@ -41,7 +41,7 @@ impl Driver {
             BreakpointCommand::Save(path) => self.save_breakpoints(path),
             BreakpointCommand::Load(path) => load(&mut self.session, path),
         };
-        self.refresh_breakpoints();
+        self.refresh_breakpoints(true);
         match said {
             Ok(words) => CommandResult::info(words),
             Err(problem) => CommandResult::error(problem.to_string()),
@@ -197,18 +197,18 @@ impl Driver {
         lines
     }
 
-    /// Brings the rows up to date.
-    pub(super) fn refresh_breakpoints(&mut self) {
-        let so_far = self.session.hits_so_far();
+    /// Brings the rows up to date; `counted`: also the hits up to the position, for which the cells
+    /// of its cycle are looked at.
+    pub(super) fn refresh_breakpoints(&mut self, counted: bool) {
+        let so_far = if counted { self.session.hits_so_far() } else { Vec::new() };
         let session = &self.session;
+        let so_far = so_far.into_iter().chain(std::iter::repeat(0));
         let items = session.breakpoints().items().iter().zip(so_far);
-        let last = |id: u32| self.last_hits.get(&id).cloned();
-        let row = |(item, so_far): (&ListedBreakpoint, u64)| BreakpointRow {
-            last: last(item.id),
+        let rows = items.map(|(item, so_far)| BreakpointRow {
+            last: self.last_hits.get(&item.id).cloned(),
             so_far,
             ..row(session, item)
-        };
-        let rows = items.map(row);
+        });
         self.model.breakpoints = rows.collect();
         self.model.revision += 1;
     }

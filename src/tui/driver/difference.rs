@@ -61,13 +61,10 @@ impl Driver {
         let work = begun.map_err(|error| EditError(format!("cannot compare: {error}")))?;
         // What is compared in a moment is shown at once.
         let patience = self.freshness.patience;
-        Ok(self.take_compared(RunningComparison { sides, work }, patience).unwrap_or_else(
-            |comparing| {
-                self.stop_search();
-                self.tasks.running = Some(super::search::RunningTask::Difference(comparing));
-                CommandResult { searching: true, ..CommandResult::default() }
-            },
-        ))
+        let compared = self.take_compared(RunningComparison { sides, work }, patience);
+        Ok(compared.unwrap_or_else(|comparing| {
+            self.continue_in_background(super::search::RunningTask::Difference(comparing))
+        }))
     }
 
     /// The result of a comparison, or the comparison if it is still under way.

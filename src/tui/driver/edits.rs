@@ -42,11 +42,8 @@ impl Driver {
             Ok(work) => work,
             Err(error) => return CommandResult::error(format!("cannot apply it: {error}")),
         };
-        self.take_edits(RunningEdits { words, hint, work }, patience).unwrap_or_else(|running| {
-            self.stop_search();
-            self.tasks.running = Some(RunningTask::Edits(running));
-            CommandResult { searching: true, ..CommandResult::default() }
-        })
+        self.take_edits(RunningEdits { words, hint, work }, patience)
+            .unwrap_or_else(|running| self.continue_in_background(RunningTask::Edits(running)))
     }
 
     /// The result of the edits, or the edits if they are still under way.

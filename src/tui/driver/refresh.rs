@@ -179,7 +179,7 @@ impl Driver {
             ModelPart::Times => self.refresh_times(),
             ModelPart::Breakpoints => {
                 if std::mem::take(&mut self.freshness.old_watches) {
-                    self.refresh_breakpoints();
+                    self.refresh_breakpoints(true);
                 }
             }
             _ => self.refresh_cluster(part),
@@ -303,7 +303,8 @@ impl Driver {
         self.model.position = index.map(|cycle| CyclePosition { cycle, frame });
         self.model.other_events = other_events(&self.session);
         self.model.entries_reached = self.session.entries_reached();
-        self.refresh_breakpoints();
+        self.refresh_breakpoints(false);
+        self.freshness.old_watches = true;
         self.model.under_way =
             number.is_some_and(|number| number > self.session.newest_known_cycle());
         self.model.at_end = self.session.is_at_newest();

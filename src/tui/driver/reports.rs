@@ -24,7 +24,7 @@ use kubestep_debug::edit::EditError;
 use kubestep_debug::survive::Losses;
 use kubestep_debug::upgrade::{gates, of_branch};
 
-/// Maximum number of cycles of a run.
+/// Maximum number of cycles before the losses, and after each.
 const MAX_CYCLES: usize = 1_000_000;
 
 /// What a report is about: the same again gives the same answer.
@@ -33,17 +33,18 @@ struct ReportQuery {
     /// The command line that asks for it.
     line: String,
     branch: String,
-    step: usize,
+    /// The step that it begins at; none if it is about the whole branch.
+    step: Option<usize>,
     /// How often anything had been done to any branch.
     changes: u64,
 }
 
 /// The lines of a report, or why there is none.
-type ReportLines = Result<Vec<String>, String>;
+type ReportLines = Result<Vec<String>, EditError>;
 
 /// A report under way.
 pub(super) struct RunningReport {
-    query: ReportQuery,
+    query: Box<ReportQuery>,
     title: String,
     /// How far it is, from what is done and of how much.
     progress: fn(usize, usize) -> String,
@@ -52,7 +53,7 @@ pub(super) struct RunningReport {
 
 /// A report that is complete.
 pub(super) struct FinishedReport {
-    query: ReportQuery,
+    query: Box<ReportQuery>,
     title: String,
     lines: Vec<String>,
 }
@@ -69,15 +70,15 @@ impl Driver {
         let memory = self.session.history_memory();
         let title = format!("What if {losses} is lost?");
         let progress = |done: usize, of: usize| format!("{done} of {of} losses tried; Esc stops");
-        self.report(format!("survive {text}"), title, progress, move |task| {
+        let step = Some(self.session.step());
+        self.report((format!("survive {text}"), step), title, progress, move |task| {
             let mut session = Session::new(world);
             memory.into_iter().for_each(|bytes| session.set_history_memory(bytes));
             session.only_forward();
             let report = SurviveReport::new(&mut session, &losses, MAX_CYCLES, &|progress| {
                 task.go_on(progress.done, progress.of)
             });
-            let shown = report.map(|report| lines(&survive::text::answer_first(&report)));
-            shown.map_err(|EditError(error)| error)
+            Ok(lines(&survive::text::answer_first(&report?)))
         })
     }
 
@@ -94,7 +95,7 @@ impl Driver {
         let progress = |runs: usize, _: usize| {
             format!("searching which change of the version causes what: {runs} runs; Esc stops")
         };
-        self.report(format!("upgrade {text}"), title, progress, move |task| {
+        self.report((format!("upgrade {text}"), None), title, progress, move |task| {
             upgrade_lines(&session, &versions, task)
         })
     }
@@ -102,17 +103,17 @@ impl Driver {
     /// The report of `work`: known from before, shown at once, or begun in the background.
     fn report(
         &mut self,
-        line: String,
+        (line, step): (String, Option<usize>),
         title: String,
         progress: fn(usize, usize) -> String,
         work: impl FnOnce(&TaskProgress) -> ReportLines + Send + 'static,
     ) -> CommandResult {
-        let query = ReportQuery {
+        let query = Box::new(ReportQuery {
             line: line.trim_end().to_owned(),
             branch: self.branches.name().to_owned(),
-            step: self.session.step(),
+            step,
             changes: self.changes,
-        };
+        });
         if let Some(known) = self.tasks.report.as_ref().filter(|known| known.query == query) {
             return CommandResult::window(known.window());
         }
@@ -122,11 +123,8 @@ impl Driver {
         };
         let running = RunningReport { query, title, progress, work };
         let patience = self.freshness.patience;
-        self.take_report(running, patience).unwrap_or_else(|running| {
-            self.stop_search();
-            self.tasks.running = Some(RunningTask::Report(running));
-            CommandResult { searching: true, ..CommandResult::default() }
-        })
+        self.take_report(running, patience)
+            .unwrap_or_else(|running| self.continue_in_background(RunningTask::Report(running)))
     }
 
     /// The window of a report, or the report if it is still under way.
@@ -141,7 +139,7 @@ impl Driver {
             TaskState::Done(Err(_)) if running.work.is_stopping() => {
                 return Ok(CommandResult::info("stopped; there is no answer"));
             }
-            TaskState::Done(Err(error)) => return Ok(CommandResult::error(error)),
+            TaskState::Done(Err(EditError(text))) => return Ok(CommandResult::error(text)),
             TaskState::Done(Ok(lines)) => lines,
         };
         let is_part = running.work.is_stopping();
@@ -212,9 +210,9 @@ fn upgrade_lines(
     let report = UpgradeReport {
         releases: Pair { a: a.release.name(), b: b.release.name() },
         rejected: b.rejected.clone(),
-        upgrade: Some(found.map_err(|error| format!("no answer: {error}"))?),
+        upgrade: Some(found.map_err(|error| EditError(format!("no answer: {error}")))?),
         listed: upgrade::listed(gates.a, gates.b),
-        cut: CutRuns { sides: Pair::default(), limit: MAX_CYCLES },
+        cut: CutRuns::default(),
     };
     Ok(lines(&upgrade::text::text(&report, gates)))
 }

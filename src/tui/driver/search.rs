@@ -68,6 +68,9 @@ pub(super) struct FoundFixes {
     fixes: Fixes,
 }
 
+const NO_STATE: &str =
+    "the state that the changes were found for no longer exists in this branch; X searches again";
+
 impl Driver {
     /// What would make the pod fit at the position: looked for, or at hand from before.
     pub(super) fn fixes(&mut self, pod: NamespacedName) -> CommandResult {
@@ -94,15 +97,9 @@ impl Driver {
         let branch = self.branches.name();
         let last = self.tasks.fixes.as_ref().filter(|last| last.question.branch == branch);
         let last = last.map(|last| (last.question.clone(), fixes::more_fixes(&last.fixes)));
-        let timeline = self.session.timeline();
-        let exists = |question: &FixQuery| {
-            question.step < timeline.steps().end() && question.stop < timeline.stops().end()
-        };
-        match last.filter(|(question, _)| exists(question)) {
+        match last.filter(|(question, _)| self.exists(question)) {
             Some((question, most)) => self.search(question, SearchLimits::of_fixes(most)),
-            None => CommandResult::error(
-                "the state that the changes were found for no longer exists; X searches again",
-            ),
+            None => CommandResult::error(NO_STATE),
         }
     }
 
@@ -219,6 +216,19 @@ impl Driver {
         CommandResult::window(window)
     }
 
+    /// Whether the state that changes were searched for still exists in this branch.
+    fn exists(&self, question: &FixQuery) -> bool {
+        let timeline = self.session.timeline();
+        question.step < timeline.steps().end() && question.stop < timeline.stops().end()
+    }
+
+    /// Continues work in the background, in place of what is under way.
+    pub(super) fn continue_in_background(&mut self, task: RunningTask) -> CommandResult {
+        self.stop_search();
+        self.tasks.running = Some(task);
+        CommandResult { searching: true, ..CommandResult::default() }
+    }
+
     /// Does the edits of a change that was found, in a branch from where it was asked for.
     pub(super) fn apply_fix(&mut self, number: usize) -> Result<CommandResult, EditError> {
         let found = self.tasks.fixes.as_ref().and_then(|answer| {
@@ -227,11 +237,8 @@ impl Driver {
         let nothing = || EditError("nothing was found yet; X searches".into());
         let (question, edits) = found.ok_or_else(nothing)?;
         self.branches.switch(&mut self.session, &question.branch)?;
-        let steps = self.session.timeline().steps().end();
-        if question.step >= steps || question.stop >= self.session.timeline().stops().end() {
-            return Err(EditError(
-                "the state it was found for no longer exists; X searches again".into(),
-            ));
+        if !self.exists(&question) {
+            return Err(EditError(NO_STATE.into()));
         }
         self.session.go_to_stop(question.stop);
         self.session.go_to(question.frame);

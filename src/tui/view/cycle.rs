@@ -263,14 +263,13 @@ fn filter_row(
     column: &FilterColumn,
     on_nodes: &[Option<VerdictId>],
 ) -> (VerdictSign, Option<(usize, usize)>, String) {
-    let FilterCounts { reasons, rejected, skipped, asked, is_unknown } =
-        FilterCounts::of(cycle, column, on_nodes);
+    let counts = FilterCounts::of(cycle, column, on_nodes);
+    let is_skipped = counts.is_skipped();
+    let FilterCounts { reasons, rejected, asked, is_unknown, .. } = counts;
     match (asked, rejected) {
         _ if is_unknown => (VerdictSign::Unknown, None, "opaque: its verdicts are unknown".into()),
         (0, _) => (VerdictSign::NotEvaluated, None, "no node was evaluated".into()),
-        (_, 0) if skipped == asked => {
-            (VerdictSign::Skip, None, "nothing to check for this pod".into())
-        }
+        _ if is_skipped => (VerdictSign::Skip, None, "nothing to check for this pod".into()),
         (n, 0) => (VerdictSign::Success, None, format!("{n} of {n} nodes pass")),
         (n, r) => {
             let gravest = worst(reasons.keys().map(|id| verdict::of_id(cycle, *id)));
@@ -279,7 +278,7 @@ fn filter_row(
     }
 }
 
-/// What a filter plugin said over the evaluated nodes.
+/// A filter plugin's verdicts on the evaluated nodes, counted.
 #[derive(Default)]
 pub(super) struct FilterCounts {
     /// How often each verdict that rejects was given.
@@ -293,6 +292,11 @@ pub(super) struct FilterCounts {
 }
 
 impl FilterCounts {
+    /// Whether it has nothing to check for this pod.
+    pub fn is_skipped(&self) -> bool {
+        self.asked > 0 && self.skipped == self.asked
+    }
+
     /// How many of the nodes pass.
     pub fn passed(&self) -> usize {
         self.asked - self.rejected

@@ -18,8 +18,7 @@ use kubestep_debug::trace::Entry;
 use kubestep_framework::record::{Outcome, QueueName};
 use kubestep_source::fixtures;
 
-/// Pods that columns are measured by, and moves that are drawn: no frame waits for more.
-const MEASURED: usize = 2_000;
+/// Moves that are drawn: no frame waits for more.
 const MOVES: usize = 20_000;
 
 /// Blanks behind each sparkline.
@@ -35,7 +34,7 @@ impl QueuesView<'_> {
 
     /// The pods that columns are measured by.
     fn measured(&self) -> impl Iterator<Item = &QueuedPod> {
-        self.0.queued.iter().take(MEASURED)
+        self.0.queued.iter().take(shared::MEASURED)
     }
 
     /// Time since the pod is in its queue.

@@ -134,7 +134,7 @@ impl Condition {
         })?;
         let mut parts = Vec::new();
         take_apart(program.expression(), &mut parts)?;
-        parts.iter().try_for_each(|part| check_values(&part.expression, &mut Vec::new()))?;
+        parts.iter().try_for_each(|part| check_values(&part.expression))?;
         let condition = Condition { text: text.into(), parts: parts.into() };
         match condition.try_out() {
             Ok(()) => Ok(condition),
@@ -198,10 +198,8 @@ fn take_apart(
     {
         return call.args.iter().try_for_each(|arg| take_apart(arg, parts));
     }
-    let mut names = Vec::new();
-    variables(expression, &mut Vec::new(), &mut names);
     let mut reaches = Vec::new();
-    for name in names {
+    for name in variables(expression) {
         let variable = VARIABLES.iter().find(|variable| variable.name == name);
         let reach = variable.map(|variable| variable.reach).ok_or_else(|| unknown(name))?;
         if !reaches.contains(&reach) {
@@ -214,37 +212,25 @@ fn take_apart(
 }
 
 /// Rejects comparisons of a variable with a text that it can never have.
-fn check_values<'a>(of: &'a IdedExpr, own: &mut Vec<&'a str>) -> Result<(), BreakpointError> {
-    match &of.expr {
-        Expr::Call(call) => {
-            if let [left, right] = call.args.as_slice() {
-                match call.func_name.as_str() {
-                    operators::EQUALS | operators::NOT_EQUALS => {
-                        check_value(left, std::slice::from_ref(right), own)?;
-                        check_value(right, std::slice::from_ref(left), own)?;
-                    }
-                    operators::IN => {
-                        if let Expr::List(list) = &right.expr {
-                            check_value(left, &list.elements, own)?;
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            let mut parts = call.target.as_deref().into_iter().chain(&call.args);
-            parts.try_for_each(|part| check_values(part, own))
+fn check_values(of: &IdedExpr) -> Result<(), BreakpointError> {
+    let mut checked = Ok(());
+    visit(of, &mut Vec::new(), &mut |part, own| {
+        if checked.is_ok() {
+            checked = check_comparison(part, own);
         }
-        Expr::Comprehension(each) => {
-            check_values(&each.iter_range, own)?;
-            let before = own.len();
-            own.extend([each.iter_var.as_str(), each.accu_var.as_str()]);
-            own.extend(each.iter_var2.as_deref());
-            let checked = [&each.loop_cond, &each.loop_step, &each.result]
-                .into_iter()
-                .try_for_each(|part| check_values(part, own));
-            own.truncate(before);
-            checked
+    });
+    checked
+}
+
+fn check_comparison(of: &IdedExpr, own: &[&str]) -> Result<(), BreakpointError> {
+    let Expr::Call(call) = &of.expr else { return Ok(()) };
+    let [left, right] = call.args.as_slice() else { return Ok(()) };
+    match (call.func_name.as_str(), &right.expr) {
+        (operators::EQUALS | operators::NOT_EQUALS, _) => {
+            check_value(left, std::slice::from_ref(right), own)?;
+            check_value(right, std::slice::from_ref(left), own)
         }
+        (operators::IN, Expr::List(list)) => check_value(left, &list.elements, own),
         _ => Ok(()),
     }
 }
@@ -295,31 +281,48 @@ fn unknown(name: &str) -> BreakpointError {
 }
 
 /// The variables that an expression uses, without those that its own comprehensions bind.
-fn variables<'a>(of: &'a IdedExpr, own: &mut Vec<&'a str>, names: &mut Vec<&'a str>) {
+fn variables(of: &IdedExpr) -> Vec<&str> {
+    let mut names = Vec::new();
+    visit(of, &mut Vec::new(), &mut |part, own| {
+        if let Expr::Ident(name) = &part.expr
+            && !own.contains(&name.as_str())
+        {
+            names.push(name.as_str());
+        }
+    });
+    names
+}
+
+/// Visits all parts of an expression, each with the variables that its comprehensions bind.
+fn visit<'a>(
+    of: &'a IdedExpr,
+    own: &mut Vec<&'a str>,
+    act: &mut dyn FnMut(&'a IdedExpr, &[&'a str]),
+) {
+    act(of, own);
     match &of.expr {
-        Expr::Ident(name) if !own.contains(&name.as_str()) => names.push(name),
         Expr::Comprehension(each) => {
-            variables(&each.iter_range, own, names);
-            variables(&each.accu_init, own, names);
+            visit(&each.iter_range, own, act);
+            visit(&each.accu_init, own, act);
             let before = own.len();
             own.extend([each.iter_var.as_str(), each.accu_var.as_str()]);
             own.extend(each.iter_var2.as_deref());
             for part in [&each.loop_cond, &each.loop_step, &each.result] {
-                variables(part, own, names);
+                visit(part, own, act);
             }
             own.truncate(before);
         }
         Expr::Call(call) => {
             let parts = call.target.as_deref().into_iter().chain(&call.args);
-            parts.for_each(|part| variables(part, own, names));
+            parts.for_each(|part| visit(part, own, act));
         }
-        Expr::Select(select) => variables(&select.operand, own, names),
-        Expr::List(list) => list.elements.iter().for_each(|part| variables(part, own, names)),
+        Expr::Select(select) => visit(&select.operand, own, act),
+        Expr::List(list) => list.elements.iter().for_each(|part| visit(part, own, act)),
         Expr::Map(map) => {
             for entry in &map.entries {
                 if let EntryExpr::MapEntry(entry) = &entry.expr {
-                    variables(&entry.key, own, names);
-                    variables(&entry.value, own, names);
+                    visit(&entry.key, own, act);
+                    visit(&entry.value, own, act);
                 }
             }
         }
@@ -442,6 +445,7 @@ mod tests {
             "'never' != verdict",
             "attempts > 1 && (verdict in ['Skip', 'never'] || point == 'Filter')",
             "!(verdict == 'never')",
+            "[verdict == 'never'].exists(x, x)",
         ] {
             assert_eq!(mistake(text), verdicts, "{text}");
         }

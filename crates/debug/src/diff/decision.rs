@@ -137,9 +137,9 @@ impl DecisionDifference {
     }
 }
 
-/// Whether a plugin answered otherwise. One that does not exist on a side, or was not reached, and
-/// one that skips the pod have the same effect.
-fn differs(verdict: &Pair<ComparedVerdict>) -> bool {
+/// Whether the verdicts have different effects. A plugin that does not exist on a side, was not
+/// reached, or skips the pod has none.
+fn differs_in_effect(verdict: &Pair<ComparedVerdict>) -> bool {
     let is_silent = |verdict: &ComparedVerdict| {
         matches!(verdict, ComparedVerdict::None | ComparedVerdict::Skipped)
     };
@@ -166,7 +166,7 @@ fn given(a: &CycleRecord, b: &CycleRecord) -> Vec<VerdictDifference> {
         });
         for plugin in plugins {
             let verdict = Pair { a: answer(of_a, plugin), b: answer(of_b, plugin) };
-            if differs(&verdict) {
+            if differs_in_effect(&verdict) {
                 found.push(VerdictDifference { point, plugin, verdict, nodes: Vec::new() });
             }
         }
@@ -217,7 +217,7 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &NodePairs) -> Vec<VerdictD
         }
         for ((id_a, id_b), names) in by_ids {
             let verdict = Pair { a: in_a.verdict(id_a), b: in_b.verdict(id_b) };
-            if differs(&verdict) {
+            if differs_in_effect(&verdict) {
                 found.entry((plugin, verdict.a, verdict.b)).or_default().extend(names);
             }
         }

@@ -116,7 +116,7 @@ pub(crate) fn new_class(name: Symbol, value: i32) -> PriorityClass {
     PriorityClass { metadata, value, ..PriorityClass::default() }
 }
 
-/// A running pod with these labels and one container that requests nothing.
+/// A pod on a node, with these labels and one container that requests nothing.
 pub(crate) fn new_pod(key: NamespacedName, labels: Labels, node: Symbol) -> Pod {
     let metadata =
         ObjectMeta { name: key.name, namespace: key.namespace, labels, ..ObjectMeta::default() };

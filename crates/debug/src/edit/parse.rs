@@ -61,7 +61,7 @@ forms! {
     "priority pod NAME NUMBER|CLASS": "set the priority, or the PriorityClass",
     "put YAML": "create or replace an object",
     "put priorityclass NAME with value NUMBER": "create a PriorityClass",
-    "put pod NAME with KEY=VALUE[,…] on NODE": "create a running pod with these labels and no requests",
+    "put pod NAME with KEY=VALUE[,…] on NODE": "create a pod on a node, with these labels and no requests",
     "delete KIND NAME": "delete an object",
     "set KIND NAME PATH=YAML": "set any field of an object",
     "unset KIND NAME PATH": "remove any field of an object",

@@ -115,6 +115,11 @@ mod tests {
             assert_eq!(shown, expected);
             assert_eq!(shown.parse::<Edit>(), Ok(edit), "{shown}");
         }
+        // What a person wrote as a value stays, also within the old value.
+        let note = "set pod default/web metadata.annotations.note=moved (now b)";
+        assert_eq!(without_replaced(note), note);
+        let edit = "set pod default/web metadata.annotations.note=\"x\"";
+        assert_eq!(without_replaced(&format!("{edit} (now \"a (now b)\")")), edit);
         assert_eq!(without_replaced("put {a: \"x (now y)\"}"), "put {a: \"x (now y)\"}");
     }
 }

@@ -213,24 +213,22 @@ impl FixSearch<'_> {
         let mut left_out = false;
         for (at, plan) in plans.iter().enumerate() {
             if self.found.len() >= self.limits.fixes || self.tried >= most {
-                let left = || plans.iter().skip(at).filter(|plan| !self.contains_known(plan));
-                let (any, untried) =
-                    (left().next().is_some(), left().filter(|plan| self.has_turn(plan)).count());
-                self.untried = untried;
-                return left_out || any;
+                let left = plans.iter().skip(at).filter(|plan| !self.contains_known(plan));
+                let left: Vec<&Plan> = left.collect();
+                self.untried = left.iter().filter(|plan| self.has_turn(plan)).count();
+                return left_out || !left.is_empty();
             }
             if self.contains_known(plan) {
                 continue;
             }
-            let of_kind = self.kinds.entry(size::kind(&plan.edits)).or_default();
-            if *of_kind >= OF_A_KIND {
+            if !self.has_turn(plan) {
                 left_out = true;
                 continue;
             }
             if !go_on(self.tried, most) {
                 return true;
             }
-            *of_kind += 1;
+            *self.kinds.entry(size::kind(&plan.edits)).or_default() += 1;
             self.tried += 1;
             if let Some(fix) = self.trial.run(&plan.edits) {
                 let fix = self.cut_down(fix);

@@ -1,6 +1,6 @@
 //! The size of a change: the order in which proposals are tried and listed. Each change has a base
-//! size; those of several add up. First comes what a person would do first, because it changes least: a typo, then this pod
-//! alone, then another object, then capacity, and last what changes a workload or a machine a lot.
+//! size; those of several add up. The smallest changes least: a typo, then this pod alone, then
+//! another object, then capacity, and last what changes a workload or a machine a lot.
 
 use std::sync::Arc;
 

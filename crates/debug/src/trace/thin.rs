@@ -138,10 +138,8 @@ fn own_bytes(record: &CycleRecord) -> usize {
         let reasons: usize = candidate.reasons.iter().map(|reason| reason.capacity()).sum();
         size_of_val(&candidate.victims[..]) + size_of_val(&candidate.reasons[..]) + reasons
     };
-    let candidates: usize = record.candidates.iter().chain(&record.preemption).map(victims).sum();
-    let rule = record.victim_rule.as_ref().map_or(0, |rule| rule.len());
+    let candidates: usize = record.candidates.iter().map(victims).sum();
     let extender = size_of_val(&record.filter.extender[..]);
     let dry_run = record.dry_run.as_ref().map_or(0, |statuses| statuses.size());
-    let listed = size_of_val(&record.candidates[..]) + candidates + rule;
-    columns + totals + listed + extender + dry_run
+    columns + totals + candidates + size_of_val(&record.candidates[..]) + extender + dry_run
 }

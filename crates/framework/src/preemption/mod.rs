@@ -79,7 +79,7 @@ pub trait PreemptionRules {
     }
 
     /// Which pods it may evict for the cycle's pod and why, in a sentence, from what PreFilter
-    /// computed; `None` if their lower priority says it all.
+    /// computed; `None` if only lower priority decides.
     fn victim_rule(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Option<String> {
         None
     }

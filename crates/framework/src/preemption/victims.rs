@@ -54,8 +54,8 @@ pub struct Victims {
     pub pods: Vec<Arc<PodInfo>>,
     /// Number of evictions that violate a disruption budget.
     pub pdb_violations: i64,
-    /// Why the plugin may evict them, one fact each, as found when it selected them; empty if their
-    /// lower priority says it all.
+    /// Why the plugin may evict them, one fact each, as found when it selected them; empty if only
+    /// lower priority decides.
     pub reasons: Vec<String>,
 }
 

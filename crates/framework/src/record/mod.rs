@@ -272,7 +272,7 @@ pub struct Candidate {
     pub victims: Vec<NamespacedName>,
     /// Number of evictions that violate a disruption budget.
     pub pdb_violations: i64,
-    /// Why the plugin may evict them, one fact each; empty if their lower priority says it all.
+    /// Why the plugin may evict them, one fact each; empty if only lower priority decides.
     pub reasons: Vec<String>,
 }
 

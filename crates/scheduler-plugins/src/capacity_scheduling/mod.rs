@@ -172,8 +172,7 @@ impl Plugin for CapacityScheduling {
             return Vec::new();
         };
         let namespace = cx.pod.key().namespace;
-        let of_max = |excess: Excess| {
-            let counted = counted_pods(cx, quotas, namespace);
+        let of_max = |excess: Excess, counted: &str| {
             let (over, enough) = (excess.over(), excess.enough());
             let words = format!(
                 "max of the elastic quota of namespace {namespace}: {}; needs a max of at least \
@@ -193,7 +192,10 @@ impl Plugin for CapacityScheduling {
         };
         match rejection(namespace, quotas, requests) {
             None => Vec::new(),
-            Some(QuotaRejection::Max(excess)) => excess.into_iter().map(of_max).collect(),
+            Some(QuotaRejection::Max(excess)) => {
+                let counted = counted_pods(cx, quotas, namespace);
+                excess.into_iter().map(|excess| of_max(excess, &counted)).collect()
+            }
             Some(QuotaRejection::TotalMin(excess)) => excess.into_iter().map(of_total).collect(),
         }
     }

@@ -50,7 +50,7 @@ impl Rule {
         }
     }
 
-    /// Which pods that are, and why.
+    /// Which pods the rule allows, and why, in a sentence.
     fn describe(&self, namespace: Symbol, quotas: &Quotas, requests: &QuotaRequests) -> String {
         match self {
             Rule::WithoutQuota => format!(

@@ -164,14 +164,14 @@ impl Quota {
         excess(request, &self.used, &self.max, i64::MAX)
     }
 
-    /// Of what more than min would be used with `request`.
+    /// The resources of which more than min would be used with `request`.
     pub(crate) fn over_min_with(&self, request: &Resource) -> Vec<Excess> {
         excess(request, &self.used, &self.min, 0)
     }
 
-    /// Of what more than min is used.
+    /// The resources of which more than min is used.
     pub(crate) fn over_min(&self) -> Vec<Excess> {
-        // The scalars that are used count, as those that are requested otherwise.
+        // `excess` compares only requested scalars; all that are used count here.
         let over = excess(&self.used, &Resource::default(), &self.min, 0).into_iter();
         over.map(|excess| Excess { used: excess.requested, requested: 0, ..excess }).collect()
     }

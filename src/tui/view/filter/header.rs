@@ -99,11 +99,10 @@ pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     let verdicts = ColumnNote { rejected, passed, ..ColumnNote::default() };
     let plugins = filter.plugins.iter().map(|plugin| {
         let counts = FilterCounts::of(cycle, plugin, &on_nodes);
-        let skipped = || plugin.verdicts.iter().all(|id| id == VerdictId::SKIPPED);
         ColumnNote {
             rejected: counts.rejected,
             passed: sampled.then(|| counts.passed()),
-            skipped: counts.rejected == 0 && skipped(),
+            skipped: counts.is_skipped(),
             unknown: counts.is_unknown,
         }
     });

@@ -338,7 +338,7 @@ impl GridSource for FilterView<'_> {
                 GridColumn { cut: Truncation::Middle, ..GridColumn::text(name, *width) }
                     .with_note(note)
             }
-            _ => GridColumn::prose_of("reason", 16, 1, |_| usize::from(self.reason))
+            _ => GridColumn::prose_of("reason", 16, usize::from(self.reason))
                 .shown_from(WidthTier::Standard),
         }
     }

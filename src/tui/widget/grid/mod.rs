@@ -19,7 +19,7 @@ pub use state::{GridHit, GridState, Hidden};
 
 use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::WidthTier;
-use crate::tui::text::{Align, Truncation};
+use crate::tui::text::{Align, Truncation, width};
 use crate::tui::theme::Scope;
 
 /// Rows and columns of a grid, described and not built.
@@ -227,29 +227,23 @@ impl GridColumn {
         }
     }
 
-    /// A column of prose no wider than its widest text in so many rows.
-    pub fn prose_of(
-        title: &str,
-        least: u16,
-        rows: usize,
-        width_of: impl Fn(usize) -> usize,
-    ) -> GridColumn {
-        if rows > MEASURED {
-            return GridColumn::prose(title, least);
-        }
-        let widest = (0..rows).map(width_of).max().unwrap_or(0).max(title.len());
-        let most = u16::try_from(widest).unwrap_or(u16::MAX);
+    /// A column of prose no wider than its widest text.
+    pub fn prose_of(title: &str, least: u16, widest: usize) -> GridColumn {
+        let most = u16::try_from(widest.max(width(title))).unwrap_or(u16::MAX);
         GridColumn { width: Width::Prose(least.min(most), most), ..GridColumn::prose(title, least) }
     }
 
-    /// The same of what the rows of a source show in that column.
+    /// The same of what a source shows in that column, unless it has many rows.
     pub fn prose_in(source: &dyn GridSource, column: usize, title: &str, least: u16) -> GridColumn {
+        if source.rows() > MEASURED {
+            return GridColumn::prose(title, least);
+        }
         let width_of = |row| {
             let mut out = CellWriter::default();
             source.cell(row, column, &mut out);
-            crate::tui::text::width(&out.text)
+            width(&out.text)
         };
-        GridColumn::prose_of(title, least, source.rows(), width_of)
+        GridColumn::prose_of(title, least, (0..source.rows()).map(width_of).max().unwrap_or(0))
     }
 
     /// A column of numbers.

@@ -44,7 +44,6 @@ impl Probe {
         let mut found = PreemptionProbe {
             plugin: rules.plugin(),
             rejection: rules.rejection(&cx, &state, &statuses),
-            victim_rule: rules.victim_rule(&cx, &state),
             ..PreemptionProbe::default()
         };
         let resolvable = statuses.with_code(Code::Unschedulable, &self.snapshot);
@@ -54,6 +53,7 @@ impl Probe {
         if found.rejection.is_some() {
             return Some(found);
         }
+        found.victim_rule = rules.victim_rule(&cx, &state);
         let budgets = DisruptionBudgets::new(cx.objects);
         let (framework, state) = (&*self.framework, &state);
         let search = VictimSearch { cx, framework, state, budgets: &budgets };
