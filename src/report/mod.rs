@@ -11,6 +11,7 @@ pub(crate) mod new_nodes;
 pub mod outcome;
 pub(crate) mod outline;
 pub(crate) mod page;
+pub(crate) mod pending;
 pub(crate) mod replay;
 pub(crate) mod rollout;
 pub(crate) mod run;

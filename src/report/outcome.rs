@@ -51,6 +51,12 @@ pub struct Pending {
     pub certainty: Option<Arc<Certainty>>,
 }
 
+/// The conditions under which an uncertain decision stands; `None` if it is certain.
+pub fn conditions(certainty: Option<&Certainty>) -> Option<String> {
+    let certainty = certainty.filter(|certainty| !certainty.is_certain())?;
+    Some(certainty.conditions().collect::<Vec<_>>().join("; "))
+}
+
 /// The pods that were bound in this session, in order.
 pub fn placed(session: &Session) -> Vec<ScheduledPod> {
     let bound = session

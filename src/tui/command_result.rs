@@ -71,8 +71,6 @@ pub enum WindowContent {
     Lines(String, Vec<String>),
     /// Why a pod is where it is.
     Answer(String, Vec<DetailLine>),
-    /// The differences between branches.
-    Differences(String, Vec<String>),
     /// Changes that would make a pod fit.
     Fixes(String, Vec<Choice>),
     /// A title with the branches to choose from.

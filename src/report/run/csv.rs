@@ -1,6 +1,7 @@
 //! A run as comma-separated values, quoted by RFC 4180: one line per pod.
 
-use super::{RunReport, conditions};
+use super::RunReport;
+use crate::report::outcome::conditions;
 
 /// A header, then the result of each pod.
 pub fn run(report: &RunReport) -> String {

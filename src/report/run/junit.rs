@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use super::{RunReport, conditions};
+use super::RunReport;
 use crate::report::disruption::describe_blocked;
 use crate::report::junit_version;
+use crate::report::outcome::conditions;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::certainty::Certainty;
 

@@ -4,20 +4,17 @@
 pub mod csv;
 pub mod json;
 pub mod junit;
-mod pending;
 pub mod text;
 
 use crate::report::disruption::DisruptionReport;
 use crate::report::outcome::{self, Evicted, Pending, ScheduledPod};
+use crate::report::pending::{self, PendingGroup};
 use crate::report::usage::Usage;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::capacity::Capacity;
 use kubestep_debug::certainty;
 use kubestep_debug::new_node::Supply;
-use kubestep_framework::record::certainty::Certainty;
-
-use pending::PendingGroup;
 
 /// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,15 +70,9 @@ impl RunReport {
     /// Groups equal pending pods, with the causes that take little time to find.
     pub fn with_causes(mut self, session: &Session) -> RunReport {
         self.groups = pending::groups(session, &self.pending);
-        pending::explain(session, &self.pending, &mut self.groups);
+        pending::explain(session, &self.pending, &mut self.groups, 1);
         self
     }
-}
-
-/// The conditions under which an uncertain decision stands; `None` if it is certain.
-fn conditions(certainty: Option<&Certainty>) -> Option<String> {
-    let certainty = certainty.filter(|certainty| !certainty.is_certain())?;
-    Some(certainty.conditions().collect::<Vec<_>>().join("; "))
 }
 
 fn uncertain(session: &Session) -> Option<usize> {

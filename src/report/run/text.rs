@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::pending::PendingGroup;
-use super::{RunReport, conditions};
+use super::RunReport;
 use crate::report::disruption;
 use crate::report::lines_shown;
 use crate::report::new_nodes;
-use crate::report::outcome::Pending;
+use crate::report::outcome::{Pending, conditions};
+use crate::report::pending::PendingGroup;
 use crate::report::usage::Usage;
 use kubestep_api::words::count;
 use kubestep_debug::capacity::Capacity;
@@ -100,14 +100,7 @@ fn pending(report: &RunReport, group: &PendingGroup) -> String {
         place => place.as_str(),
     };
     let mut text = format!("{}{more}  pending, {place}\n", names.join(", "));
-    let (cause, reason) = (group.cause.as_ref(), &first.reason);
-    let _ = match cause.filter(|cause| *cause != reason) {
-        Some(cause) if first.is_quoted => {
-            writeln!(text, "    {cause}\n    kube-scheduler says: {reason}")
-        }
-        Some(cause) => writeln!(text, "    {cause}"),
-        None => writeln!(text, "    {reason}"),
-    };
+    text.extend(group.reasons(first).iter().map(|reason| format!("    {reason}\n")));
     text + &uncertain(first.certainty.as_deref())
 }
 

@@ -8,6 +8,7 @@ pub mod text;
 use crate::report::cut::ended_after;
 use crate::report::disruption::{DisruptionReport, EvictedPod, ReplacementState};
 use crate::report::outcome::{self, Pending};
+use crate::report::pending::{self, PendingGroup};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
@@ -48,6 +49,8 @@ pub struct LostDomain {
     pub disruption: DisruptionReport,
     /// The pods that have no node because of the loss.
     pub unplaced: Vec<UnplacedPod>,
+    /// The same in groups of equal pods, with causes.
+    pub groups: Vec<PendingGroup>,
     /// The number of scheduling cycles.
     pub cycles: u64,
     /// The limit of scheduling cycles, if it ended the run: what becomes of pods that were not
@@ -73,9 +76,14 @@ fn outside(losses: &Losses) -> Option<String> {
 }
 
 impl LostDomain {
-    /// The report of a session in which the domain was lost. What there was before does not count:
-    /// disruptions of `start`, and `before`, the pods that were pending, sorted by name.
-    pub fn new(loss: &Loss, session: &Session, start: &World, before: &[Pending]) -> LostDomain {
+    /// The report of a session in which the domain, one of `domains`, was lost. What there was before
+    /// does not count: disruptions of `start`, and `before`, the pods that were pending, sorted by name.
+    pub fn new(
+        (loss, domains): (&Loss, usize),
+        session: &Session,
+        start: &World,
+        before: &[Pending],
+    ) -> LostDomain {
         let mut disruption = DisruptionReport::new(session).unwrap_or_default();
         if let Some(earlier) = start.disruptions() {
             disruption.left.drain(..earlier.removed().len());
@@ -86,16 +94,19 @@ impl LostDomain {
             |pod: NamespacedName| before.binary_search_by_key(&pod, |pending| pending.pod).is_ok();
         let disruptions = session.world().disruptions();
         let origins = disruptions.map(|all| all.origins()).unwrap_or_default();
-        let pending = outcome::pending(session).into_iter();
-        let unplaced =
-            pending.filter(|pending| !was_pending(pending.pod)).map(|pending| UnplacedPod {
-                replaces: origins.get(&pending.pod).map(|removed| (*removed).clone()),
-                pending,
-            });
+        let mut pending = outcome::pending(session);
+        pending.retain(|pending| !was_pending(pending.pod));
+        let mut groups = pending::groups(session, &pending);
+        pending::explain(session, &pending, &mut groups, domains);
+        let unplaced = pending.into_iter().map(|pending| UnplacedPod {
+            replaces: origins.get(&pending.pod).map(|removed| (*removed).clone()),
+            pending,
+        });
         LostDomain {
             value: loss.value,
             nodes: loss.nodes,
             unplaced: unplaced.collect(),
+            groups,
             cycles: session.world().scheduler().cycles() - start.scheduler().cycles(),
             disruption,
             cut: None,
@@ -169,7 +180,7 @@ impl SurviveReport {
             let go_on = |cycles| go_on(progress(done, cycles));
             let lost = if go_on(0) { trial.lose(loss.set, &go_on)? } else { None };
             let Some((session, cut)) = lost else { break };
-            let domain = LostDomain::new(loss, &session, world, &report.pending_before);
+            let domain = LostDomain::new((loss, of), &session, world, &report.pending_before);
             report.domains.push(LostDomain { cut, ..domain });
         }
         Ok(report)

@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{LostDomain, SurviveReport, UnplacedPod};
 use crate::report::cut::ended_after;
 use crate::report::disruption::describe_violation;
+use crate::report::pending::PendingGroup;
 use kubestep_api::words::count;
 
 /// The answer first, then the table and the details: for a window, which may not show all.
@@ -114,13 +115,22 @@ fn details(report: &SurviveReport, domain: &LostDomain) -> String {
         let (ended, pods) = (ended_after(limit), count(domain.unplaced.len(), "pod"));
         let _ = writeln!(text, "  {ended}: not known for {pods} without a node so far");
     }
-    for unplaced in domain.unplaced.iter().filter(|_| domain.cut.is_none()) {
-        let _ = writeln!(text, "  {}\n      {}", unplaced.describe(), unplaced.pending.reason);
+    for group in domain.groups.iter().filter(|_| domain.cut.is_none()) {
+        text.push_str(&unplaced(domain, group));
     }
     for violation in violations {
         let _ = writeln!(text, "  {}", describe_violation(violation));
     }
     text
+}
+
+/// Equal pods, a line each, and why they have no node.
+fn unplaced(domain: &LostDomain, group: &PendingGroup) -> String {
+    let pods: Vec<&UnplacedPod> =
+        group.pods.iter().filter_map(|at| domain.unplaced.get(*at)).collect();
+    let reasons = pods.first().map(|first| group.reasons(&first.pending)).unwrap_or_default();
+    let pods = pods.iter().map(|pod| format!("  {}\n", pod.describe()));
+    pods.chain(reasons.iter().map(|reason| format!("      {reason}\n"))).collect()
 }
 
 impl UnplacedPod {

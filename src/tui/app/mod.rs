@@ -233,9 +233,6 @@ impl App {
         self.searching = false;
         let reads = self.windows.len() > self.windows_at_search || self.prompt.is_some();
         match done.window {
-            Some(WindowContent::Differences(..)) if reads => {
-                self.notify(Severity::Info, "the comparison is over; D shows it");
-            }
             Some(WindowContent::Report { line, .. }) if reads => {
                 self.notify(Severity::Info, format!("the answer is ready; :{line} shows it"));
             }

@@ -321,7 +321,7 @@ impl App {
     /// Opens a window that the session filled.
     pub(super) fn open_window(&mut self, content: WindowContent) {
         match content {
-            WindowContent::Lines(title, lines) | WindowContent::Differences(title, lines) => {
+            WindowContent::Lines(title, lines) => {
                 let lines = lines.iter().map(DetailLine::text).collect();
                 self.push_window(Window::new(
                     &title,

@@ -1,12 +1,11 @@
 //! What differs between two branches. The other one is first run as far as this one, on a copy;
 //! that and the comparison are done in the background.
 
-use std::time::Duration;
-
 use super::Driver;
-use super::task::{BackgroundTask, TaskProgress, TaskState};
+use super::reports::{ReportLines, ReportRequest, lines, searching_causes};
+use super::task::TaskProgress;
 use crate::report;
-use crate::tui::command_result::{CommandResult, WindowContent};
+use crate::tui::command_result::CommandResult;
 use kubestep_api::words::count;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
@@ -17,25 +16,6 @@ use kubestep_debug::upgrade::{RunError, Upgrade, between_branches, cycles_as_far
 
 /// Maximum number of runs in search of the causes of what a version changes, or a few more.
 pub(super) const MAX_RUNS: usize = 500;
-
-/// The branches by name, and how often anything had been done to any until then.
-#[derive(Clone, PartialEq, Eq)]
-struct ComparedBranches {
-    names: Pair<String>,
-    changes: u64,
-}
-
-/// A comparison under way.
-pub(super) struct RunningComparison {
-    sides: ComparedBranches,
-    work: BackgroundTask<Option<Vec<String>>>,
-}
-
-/// The result of a comparison.
-pub(super) struct BranchComparison {
-    sides: ComparedBranches,
-    lines: Vec<String>,
-}
 
 impl Driver {
     /// Compares this branch with another one, the original unless it is named.
@@ -48,85 +28,39 @@ impl Driver {
         }
         let other = self.branches.other(name);
         let other = other.ok_or_else(|| EditError(format!("there is no branch {name:?}")))?;
-        let names = Pair { a: name.to_owned(), b: current.to_owned() };
-        let sides = ComparedBranches { names: names.clone(), changes: self.changes };
-        if let Some(known) = self.tasks.comparison.as_ref().filter(|known| known.sides == sides) {
-            return Ok(CommandResult::window(known.window()));
-        }
         let (mut other, session) = (other.clone(), self.session.clone());
         other.detach();
-        let begun = BackgroundTask::begin("compare", move |progress| {
-            lines(other, &session, &names, progress)
-        });
-        let work = begun.map_err(|error| EditError(format!("cannot compare: {error}")))?;
-        // What is compared in a moment is shown at once.
-        let patience = self.freshness.patience;
-        let compared = self.take_compared(RunningComparison { sides, work }, patience);
-        Ok(compared.unwrap_or_else(|comparing| {
-            self.continue_in_background(super::search::RunningTask::Difference(comparing))
-        }))
-    }
-
-    /// The result of a comparison, or the comparison if it is still under way.
-    pub(super) fn take_compared(
-        &mut self,
-        comparing: RunningComparison,
-        patience: Duration,
-    ) -> Result<CommandResult, RunningComparison> {
-        let lines = match comparing.work.result(patience) {
-            TaskState::Running => return Err(comparing),
-            TaskState::Failed => return Ok(CommandResult::error("the comparison failed")),
-            TaskState::Done(None) => {
-                return Ok(CommandResult::info("stopped; nothing was compared"));
-            }
-            TaskState::Done(Some(lines)) => lines,
+        let names = Pair { a: name.to_owned(), b: current.to_owned() };
+        let request = ReportRequest {
+            line: format!("differences {name}"),
+            step: None,
+            title: format!("What differs from {name} in {current}"),
+            progress: progress(name),
         };
-        let compared = BranchComparison { sides: comparing.sides, lines };
-        let window = compared.window();
-        self.tasks.comparison = Some(compared);
-        Ok(CommandResult::window(window))
+        Ok(self.report(request, move |task| differences(other, &session, &names, task)))
     }
 }
 
-impl RunningComparison {
-    /// Asks it to end.
-    pub fn stop(&self) {
-        self.work.stop();
-    }
-
-    /// How far it is.
-    pub fn describe(&self) -> String {
-        let name = &self.sides.names.a;
-        match (self.work.is_stopping(), self.work.progress()) {
-            (true, _) => "ending the comparison".into(),
-            (_, (runs, 0)) if runs > 0 => format!(
-                "searching which change of the version causes the differences: {runs} runs; Esc stops"
-            ),
-            (_, (done, of)) if done < of => {
-                format!("{name} is run as far as this branch: {done} of {of} cycles; Esc stops")
-            }
-            _ => format!("comparing with {name}; Esc stops"),
+/// How far a comparison with the branch `name` is.
+fn progress(name: &str) -> Box<dyn Fn(usize, usize) -> String> {
+    let name = name.to_owned();
+    Box::new(move |done, of| match (done, of) {
+        (runs, 0) if runs > 0 => searching_causes(runs),
+        (done, of) if done < of => {
+            format!("{name} is run as far as this branch: {done} of {of} cycles; Esc stops")
         }
-    }
+        _ => format!("comparing with {name}; Esc stops"),
+    })
 }
 
-impl BranchComparison {
-    fn window(&self) -> WindowContent {
-        let Pair { a: other, b: current } = &self.sides.names;
-        WindowContent::Differences(
-            format!("What differs from {other} in {current}"),
-            self.lines.clone(),
-        )
-    }
-}
-
-/// `None` if it was stopped.
-fn lines(
+/// What differs, unless it is stopped.
+fn differences(
     mut other: Session,
     session: &Session,
     names: &Pair<String>,
     progress: &TaskProgress,
-) -> Option<Vec<String>> {
+) -> ReportLines {
+    let stopped = || EditError("the comparison was stopped".into());
     let cycles = |session: &Session| session.history().cycle_count();
     let missing = cycles(session).saturating_sub(cycles(&other));
     let limit = cycles_as_far_as(session).saturating_sub(cycles(&other));
@@ -138,12 +72,12 @@ fn lines(
     });
     goes_on = goes_on && progress.go_on(missing, missing);
     if !goes_on {
-        return None;
+        return Err(stopped());
     }
     let difference = compare(Side::of(&other), Side::of(session));
     let found = between_branches(&other, session, MAX_RUNS, &|runs| progress.go_on(runs, 0));
     if !progress.go_on(0, 0) {
-        return None;
+        return Err(stopped());
     }
     let gates = Pair { a: gates(&other), b: gates(session) };
     let side = |name: &str, session: &Session, gates: FeatureGates| {
@@ -154,8 +88,7 @@ fn lines(
         format!("{name}{version}, {}", count(cycles(session), "cycle"))
     };
     let sides = Pair { a: side(&names.a, &other, gates.a), b: side(&names.b, session, gates.b) };
-    let text = text(&difference, &sides, found, gates);
-    Some(text.lines().map(str::to_owned).collect())
+    Ok(lines(&text(&difference, &sides, found, gates)))
 }
 
 /// The difference, with what the version changes and which change of it causes what, unless both

@@ -1,5 +1,5 @@
 //! Reports that are computed on copies of the session, in the background: what becomes of the pods
-//! if nodes are lost, and what an upgrade changes.
+//! if nodes are lost, what an upgrade changes, and what differs between branches.
 
 #[cfg(test)]
 mod tests;
@@ -40,14 +40,26 @@ struct ReportQuery {
 }
 
 /// The lines of a report, or why there is none.
-type ReportLines = Result<Vec<String>, EditError>;
+pub(super) type ReportLines = Result<Vec<String>, EditError>;
+
+/// How far a report is in words, from what is done and of how much.
+type ProgressWords = Box<dyn Fn(usize, usize) -> String>;
+
+/// What is asked for, and how it is shown.
+pub(super) struct ReportRequest {
+    /// The command line that asks for it.
+    pub line: String,
+    /// The step that it begins at; none if it is about the whole branch.
+    pub step: Option<usize>,
+    pub title: String,
+    pub progress: ProgressWords,
+}
 
 /// A report under way.
 pub(super) struct RunningReport {
     query: Box<ReportQuery>,
     title: String,
-    /// How far it is, from what is done and of how much.
-    progress: fn(usize, usize) -> String,
+    progress: ProgressWords,
     work: BackgroundTask<ReportLines>,
 }
 
@@ -68,10 +80,13 @@ impl Driver {
         };
         world.detach();
         let memory = self.session.history_memory();
-        let title = format!("What if {losses} is lost?");
-        let progress = |done: usize, of: usize| format!("{done} of {of} losses tried; Esc stops");
-        let step = Some(self.session.step());
-        self.report((format!("survive {text}"), step), title, progress, move |task| {
+        let request = ReportRequest {
+            line: format!("survive {text}"),
+            step: Some(self.session.step()),
+            title: format!("What if {losses} is lost?"),
+            progress: Box::new(|done, of| format!("{done} of {of} losses tried; Esc stops")),
+        };
+        self.report(request, move |task| {
             let mut session = Session::new(world);
             memory.into_iter().for_each(|bytes| session.set_history_memory(bytes));
             session.only_forward();
@@ -91,23 +106,22 @@ impl Driver {
         let (from, to) = (versions.a.release.name(), versions.b.release.name());
         let mut session = self.session.clone();
         session.detach();
-        let title = format!("What changes with kube-scheduler {from} → {to}?");
-        let progress = |runs: usize, _: usize| {
-            format!("searching which change of the version causes what: {runs} runs; Esc stops")
+        let request = ReportRequest {
+            line: format!("upgrade {text}"),
+            step: None,
+            title: format!("What changes with kube-scheduler {from} → {to}?"),
+            progress: Box::new(|runs, _| searching_causes(runs)),
         };
-        self.report((format!("upgrade {text}"), None), title, progress, move |task| {
-            upgrade_lines(&session, &versions, task)
-        })
+        self.report(request, move |task| upgrade_lines(&session, &versions, task))
     }
 
     /// The report of `work`: known from before, shown at once, or begun in the background.
-    fn report(
+    pub(super) fn report(
         &mut self,
-        (line, step): (String, Option<usize>),
-        title: String,
-        progress: fn(usize, usize) -> String,
+        request: ReportRequest,
         work: impl FnOnce(&TaskProgress) -> ReportLines + Send + 'static,
     ) -> CommandResult {
+        let ReportRequest { line, step, title, progress } = request;
         let query = Box::new(ReportQuery {
             line: line.trim_end().to_owned(),
             branch: self.branches.name().to_owned(),
@@ -217,7 +231,12 @@ fn upgrade_lines(
     Ok(lines(&upgrade::text::text(&report, gates)))
 }
 
-fn lines(text: &str) -> Vec<String> {
+/// How far the search for the causes of differences between versions is.
+pub(super) fn searching_causes(runs: usize) -> String {
+    format!("searching which change of the version causes what: {runs} runs; Esc stops")
+}
+
+pub(super) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Driver;
-use super::difference::RunningComparison;
 use super::edits::RunningEdits;
 use super::reports::{FinishedReport, RunningReport};
 use super::task::{BackgroundTask, TaskState};
@@ -42,8 +41,6 @@ pub(super) struct Tasks {
     pub deferred: Vec<Command>,
     /// The last changes found.
     pub fixes: Option<FoundFixes>,
-    /// The last comparison of branches.
-    pub comparison: Option<super::difference::BranchComparison>,
     /// The last report.
     pub report: Option<FinishedReport>,
 }
@@ -54,9 +51,7 @@ pub(super) enum RunningTask {
     Fixes(FixQuery, BackgroundTask<Fixes>),
     /// Which new nodes would take a pod.
     NewNodes(NamespacedName, BackgroundTask<Option<NewNodes>>),
-    /// What differs between two branches.
-    Difference(RunningComparison),
-    /// A report on losses or an upgrade.
+    /// A report on losses, an upgrade, or what differs between branches.
     Report(RunningReport),
     /// Edits of a what-if.
     Edits(RunningEdits),
@@ -158,7 +153,6 @@ impl Driver {
         match &self.tasks.running {
             Some(RunningTask::Fixes(_, work)) => work.stop(),
             Some(RunningTask::NewNodes(_, work)) => work.stop(),
-            Some(RunningTask::Difference(comparing)) => comparing.stop(),
             Some(RunningTask::Report(report)) => report.stop(),
             Some(RunningTask::Edits(edits)) => {
                 edits.stop();
@@ -184,10 +178,6 @@ impl Driver {
                     return Some(CommandResult::window(WindowContent::Lines(title, lines)));
                 }
                 _ => return Some(without_result()),
-            },
-            RunningTask::Difference(comparing) => match self.take_compared(comparing, NOW) {
-                Err(comparing) => RunningTask::Difference(comparing),
-                Ok(done) => return Some(done),
             },
             RunningTask::Report(report) => match self.take_report(report, NOW) {
                 Err(report) => RunningTask::Report(report),
@@ -256,7 +246,6 @@ impl RunningTask {
             RunningTask::NewNodes(pod, work) => {
                 (*pod, "new nodes", work.is_stopping(), work.progress())
             }
-            RunningTask::Difference(comparing) => return comparing.describe(),
             RunningTask::Report(report) => return report.describe(),
             RunningTask::Edits(edits) => return edits.describe(),
         };

@@ -55,7 +55,7 @@ fn a_comparison_can_be_stopped() {
     assert!(live.interface.driver.is_searching());
     let mut live = live.keys("<Esc>");
     assert!(!live.interface.driver.is_searching() && !live.interface.app.is_searching());
-    assert!(live.text().contains("nothing was compared"), "{}", live.text());
+    assert!(live.text().contains("stopped; there is no answer"), "{}", live.text());
     let mut live = live.keys("D");
     assert!(live.text().contains(TITLE), "{}", live.text());
 }
@@ -64,7 +64,11 @@ fn a_comparison_can_be_stopped() {
 fn it_does_not_open_over_what_is_read() {
     let mut live = far_ahead().keys_at_once("D").keys("?");
     assert!(live.text().contains("Keys and commands"), "{}", live.text());
-    assert!(live.text().contains("the comparison is over; D shows it"), "{}", live.text());
+    assert!(
+        live.text().contains("the answer is ready; :differences original shows it"),
+        "{}",
+        live.text()
+    );
     let mut live = live.keys("<Esc>D");
     assert!(live.text().contains(TITLE), "{}", live.text());
 }

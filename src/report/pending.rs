@@ -1,12 +1,11 @@
-//! The pending pods of a run for people: equal pods together, each group with its decisive cause.
+//! Pending pods for people: equal pods together, each group with its decisive cause.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use super::conditions;
-use crate::report::outcome::Pending;
+use crate::report::outcome::{Pending, conditions};
 use crate::report::why::decisive_cause;
 use kubestep_api::Pod;
 use kubestep_debug::Session;
@@ -27,7 +26,7 @@ pub struct PendingGroup {
 }
 
 /// The groups of pods that are equal and have the same result, in the order of their first pods.
-pub(super) fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup> {
+pub fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup> {
     let objects = session.world().api().objects();
     let mut groups: Vec<(Option<&Arc<Pod>>, PendingGroup)> = Vec::new();
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -49,16 +48,37 @@ pub(super) fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Finds the causes of the largest groups, as many as take little time.
-pub(super) fn explain(session: &Session, pending: &[Pending], groups: &mut [PendingGroup]) {
+/// Finds the causes of the largest groups, as many as take little time. `sessions` is how many
+/// sessions share that time.
+pub fn explain(
+    session: &Session,
+    pending: &[Pending],
+    groups: &mut [PendingGroup],
+    sessions: usize,
+) {
     let nodes = session.world().scheduler().cache().nodes().count();
-    let most = (NODES / nodes.max(1)).clamp(1, EXPLAINED);
+    let most = (NODES / nodes.max(1) / sessions.max(1)).clamp(1, EXPLAINED);
     let mut largest: Vec<&mut PendingGroup> = groups.iter_mut().collect();
     largest.sort_by_key(|group| Reverse(group.pods.len()));
     for group in largest.into_iter().take(most) {
         let first = group.pods.first().and_then(|at| pending.get(*at));
         let answer = first.and_then(|entry| why(session.world(), session.history(), entry.pod));
         group.cause = answer.as_ref().and_then(decisive_cause);
+    }
+}
+
+impl PendingGroup {
+    /// The cause, and kube-scheduler's words unless they are the cause, a line each. `first` is the
+    /// first pod of the group.
+    pub fn reasons(&self, first: &Pending) -> Vec<String> {
+        let reason = &first.reason;
+        match self.cause.as_ref().filter(|cause| *cause != reason) {
+            Some(cause) if first.is_quoted => {
+                vec![cause.clone(), format!("kube-scheduler says: {reason}")]
+            }
+            Some(cause) => vec![cause.clone()],
+            None => vec![reason.clone()],
+        }
     }
 }
 
