@@ -149,6 +149,11 @@ impl ApiServer {
         self.remote.as_ref().map_or(0, Remote::unanswered)
     }
 
+    /// How many bindings by the remote API server the scheduler waits for.
+    pub fn bindings_in_flight(&self) -> usize {
+        self.remote.as_ref().map_or(0, Remote::bindings_in_flight)
+    }
+
     /// Sets the function that calls extenders.
     pub fn set_extenders(&mut self, extenders: ExtenderFn) {
         self.extenders = Some(extenders);

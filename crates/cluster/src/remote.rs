@@ -322,6 +322,12 @@ impl Remote {
         self.waiting.len()
     }
 
+    /// How many bindings by the API server are waited for.
+    pub fn bindings_in_flight(&self) -> usize {
+        let sent = self.waiting.values().filter_map(|key| self.sent.get(key));
+        sent.filter(|sent| matches!(sent.request, Request::Bind { .. })).count()
+    }
+
     /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.
     pub fn observe(&mut self, key: ObjectKey, object: Option<&Object>) {
         let Some(newer) = self.newer.get(&key) else { return };

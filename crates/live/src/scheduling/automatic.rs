@@ -13,6 +13,7 @@ use crate::scheduling::{
     TICK,
 };
 use crate::updates::{ClusterUpdate, ClusterUpdates};
+use crate::write;
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
@@ -23,6 +24,10 @@ use kubestep_framework::stopwatch::{Done, Spent, Stopwatch};
 const BATCH: usize = 1_000;
 /// How long cycles may run before arrivals are handled again.
 const CYCLES: Duration = Duration::from_millis(5);
+/// Bindings in flight with which no further cycle begins: as many as are sent at once. A pod that
+/// would only queue for its binding stays in the active queue instead, where a more important one
+/// that arrives meanwhile comes first, and its attempt begins on a newer state of the cluster.
+const BINDINGS: usize = write::AT_ONCE;
 /// Longest sleep, because clocks may be set.
 const REST: Duration = Duration::from_secs(1);
 
@@ -111,11 +116,13 @@ impl Scheduling {
         }
     }
 
-    /// Runs cycles for at most [`CYCLES`]. Returns whether there may be more.
+    /// Runs cycles for at most [`CYCLES`]. Returns whether there may be more before something
+    /// arrives.
     fn cycles(&mut self) -> bool {
         let start = Instant::now();
         while start.elapsed() < CYCLES {
-            if !self.scheduler.cycle(&mut self.state) {
+            let full = self.state.world.api().bindings_in_flight() >= BINDINGS;
+            if full || !self.scheduler.cycle(&mut self.state) {
                 return false;
             }
             self.scheduler.send(&mut self.state);
@@ -203,6 +210,25 @@ mod tests {
         assert!(!scheduling.turn(), "there is nothing to do");
         let is_followed = |report| matches!(report, SchedulingReport::Tick { followed: true });
         assert!(reported.try_iter().any(is_followed));
+    }
+
+    #[test]
+    fn no_cycle_begins_while_as_many_bindings_are_in_flight_as_are_sent_at_once() {
+        let server = StandIn::default();
+        let (mut scheduling, _reported) = scheduling(&server);
+        server.with(|server| server.holds_answers = true);
+        let nodes = (0..3).map(|i| node(&format!("n{i}")));
+        nodes.for_each(|node| server.put(node.into()));
+        (0..100).for_each(|i| server.put(pod(&format!("p{i}")).into()));
+        while scheduling.turn() {}
+        assert_eq!(server.writes().len(), BINDINGS);
+        server.with(|server| server.answer_held(10));
+        while scheduling.turn() {}
+        assert_eq!(server.writes().len(), BINDINGS + 10);
+        server.with(|server| server.answer_held(usize::MAX));
+        server.with(|server| server.holds_answers = false);
+        while scheduling.turn() {}
+        assert_eq!(server.writes().len(), 100);
     }
 
     #[test]

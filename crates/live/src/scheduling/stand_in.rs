@@ -23,6 +23,9 @@ pub struct StandInServer {
     pub writes: Vec<String>,
     /// Whether writes are allowed; `None`: they are.
     pub leader_status: Option<LeaderStatus>,
+    /// Whether answers to writes are held, as by a server that is slow.
+    pub holds_answers: bool,
+    held: VecDeque<Arrival>,
     /// The time that has passed, in microseconds.
     pub passed: i64,
     start: Time,
@@ -74,6 +77,12 @@ impl StandInServer {
     fn delete(&mut self, kind: Kind, key: NamespacedName) {
         self.objects.retain(|_, object| object.kind() != kind || NamespacedName::of(object) != key);
         self.arrivals.push_back(Arrival::Event(FeedEvent::Delta(Delta::Delete { kind, key })));
+    }
+
+    /// Answers the oldest writes whose answers are held.
+    pub fn answer_held(&mut self, writes: usize) {
+        let some = writes.min(self.held.len());
+        self.arrivals.extend(self.held.drain(..some));
     }
 
     fn change(
@@ -156,12 +165,10 @@ impl Cluster for StandIn {
                 server.writes.push(what.clone());
             }
             let answer = server.make(request);
-            server.arrivals.push_back(Arrival::Answered(WriteResult {
-                ticket,
-                answer,
-                what,
-                call: None,
-            }));
+            let answered = Arrival::Answered(WriteResult { ticket, answer, what, call: None });
+            let holds = server.holds_answers;
+            let queue = if holds { &mut server.held } else { &mut server.arrivals };
+            queue.push_back(answered);
         });
     }
 }

@@ -1,17 +1,18 @@
-//! Events for people (events.k8s.io), written in the background; nothing waits for them.
+//! Events for people (events.k8s.io), written in the background; nothing waits for them. While many
+//! other writes are in flight they give way for a few seconds: an event costs the API server about
+//! as much as a binding, and pods wait for bindings.
 //!
-//! Upstream: client-go `tools/events`, with its eight workers, its queue of a thousand, and its
-//! twelve attempts.
+//! Upstream: client-go `tools/events`, with its twelve attempts.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{interval, sleep};
+use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use crate::clock;
 use crate::failure::RequestFailure;
@@ -23,8 +24,12 @@ use kubestep_framework::pod::NamespacedName;
 
 /// Events written at once.
 const WORKERS: usize = 8;
-/// Events in the queue; further ones are dropped.
-const QUEUE: usize = 1_000;
+/// Events in the queue; further ones are dropped. As many as may give way at 1,000 bindings a second.
+const QUEUE: usize = 4_000;
+/// Other writes, queued or in flight, to which events give way.
+const BUSY: usize = 16;
+/// How long an event gives way at most.
+const GIVES_WAY: Duration = Duration::from_secs(3);
 /// Attempts at an event while the server cannot be reached.
 const TRIES: u32 = 12;
 /// Pause between two attempts.
@@ -41,10 +46,10 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Writes events through `calls`.
-    pub fn new(calls: Arc<Calls>) -> Events {
+    /// Writes events through `calls`. `load` is the number of other writes.
+    pub fn new(calls: Arc<Calls>, load: watch::Receiver<usize>) -> Events {
         let (inbox, events) = unbounded_channel();
-        Events { inbox, task: tokio::spawn(write_all(calls, events)) }
+        Events { inbox, task: tokio::spawn(write_all(calls, events, load)) }
     }
 
     /// Queues an event about a pod of this version.
@@ -61,7 +66,11 @@ impl Events {
     }
 }
 
-async fn write_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, ResourceVersion)>) {
+async fn write_all(
+    calls: Arc<Calls>,
+    mut events: UnboundedReceiver<(ApiEvent, ResourceVersion)>,
+    load: watch::Receiver<usize>,
+) {
     let (mut series, mut ends) = (SeriesTracker::default(), interval(FINISH));
     let (places, host) = (Arc::new(Semaphore::new(WORKERS)), hostname());
     let mut under_way = JoinSet::new();
@@ -78,13 +87,21 @@ async fn write_all(calls: Arc<Calls>, mut events: UnboundedReceiver<(ApiEvent, R
         while under_way.try_join_next().is_some() {}
         for reported in reported.into_iter().take(QUEUE.saturating_sub(under_way.len())) {
             let (calls, places, host) = (calls.clone(), places.clone(), host.clone());
+            let (load, queued) = (load.clone(), Instant::now());
             under_way.spawn(async move {
                 let _place = places.acquire_owned().await;
+                give_way(load, queued + GIVES_WAY).await;
                 write_event(&calls, &reported, &host).await;
             });
         }
     }
     while under_way.join_next().await.is_some() {}
+}
+
+/// Waits until few other writes are in flight, or until `end`.
+async fn give_way(mut load: watch::Receiver<usize>, end: Instant) {
+    // Late, or with the program about to end, the event is written all the same.
+    let _in_time = timeout_at(end, load.wait_for(|writes| *writes < BUSY)).await;
 }
 
 /// Writes one event, with retries while the server cannot be reached. An event that the server
@@ -193,6 +210,17 @@ pub fn hostname() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_event_gives_way_to_many_other_writes_for_a_while() {
+        let (load, now) = (watch::Sender::new(BUSY), Instant::now());
+        give_way(load.subscribe(), now).await;
+        let waiting = tokio::spawn(give_way(load.subscribe(), now + Duration::from_secs(3600)));
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished(), "its time is not over, and the others are many");
+        load.send_modify(|writes| *writes -= 1);
+        waiting.await.unwrap();
+    }
 
     #[test]
     fn an_event_has_the_fields_of_the_api() {

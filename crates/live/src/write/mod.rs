@@ -24,8 +24,8 @@ use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::failure::RequestFailure;
@@ -45,7 +45,7 @@ use lanes::{Lane, Lanes};
 
 /// Writes at once of each sort, see [`InFlightLimits`]. Upstream limits only its rate; API servers limit
 /// concurrency.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 /// How long writes in flight may take when the program ends.
 const AT_END: Duration = Duration::from_secs(5);
 
@@ -102,7 +102,7 @@ impl Writer {
                     let (main, events) = (calls(main), calls(events));
                     // The receiver is dropped if the program ends now.
                     let _sent = opened.send(Ok(()));
-                    serve(main, Events::new(events), asked, requests, answered).await;
+                    serve(main, events, asked, requests, answered).await;
                 }
                 Err(error) => drop(opened.send(Err(error))),
             }
@@ -163,12 +163,14 @@ impl Drop for Writer {
 /// Sends writes until the sender is dropped.
 async fn serve(
     calls: Arc<Calls>,
-    events: Events,
+    event_calls: Arc<Calls>,
     extenders: Extenders,
     mut requests: UnboundedReceiver<Outgoing>,
     answers: UnboundedSender<WriteResult>,
 ) {
     let (mut lanes, places) = (Lanes::default(), InFlightLimits::default());
+    let load = WriteLoad::default();
+    let events = Events::new(event_calls, load.0.subscribe());
     let mut under_way = JoinSet::new();
     while let Some(Outgoing { ticket, request }) = requests.recv().await {
         while under_way.try_join_next().is_some() {}
@@ -180,7 +182,9 @@ async fn serve(
         let places = places.of(&request);
         let (calls, answers) = (calls.clone(), answers.clone());
         let extenders = extenders.clone();
+        let counted = load.count();
         under_way.spawn(async move {
+            let _counted = counted;
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
             let (what, call, began) = (request.describe(), request.call_type(), Instant::now());
@@ -223,6 +227,32 @@ async fn make(
         }
         // Events have a queue of their own.
         Request::Event { .. } => Ok(WriteOutcome::Done),
+    }
+}
+
+/// How many writes are queued or in flight, events apart, which give way to them.
+#[derive(Clone)]
+struct WriteLoad(Arc<watch::Sender<usize>>);
+
+/// A write that counts until this is dropped.
+struct CountedWrite(WriteLoad);
+
+impl Default for WriteLoad {
+    fn default() -> WriteLoad {
+        WriteLoad(Arc::new(watch::Sender::new(0)))
+    }
+}
+
+impl WriteLoad {
+    fn count(&self) -> CountedWrite {
+        self.0.send_modify(|writes| *writes += 1);
+        CountedWrite(self.clone())
+    }
+}
+
+impl Drop for CountedWrite {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|writes| *writes -= 1);
     }
 }
 
