@@ -174,7 +174,7 @@ pub fn describe_blocked(blocked: &Blocked) -> String {
 pub fn describe_violation(violation: &BudgetViolation) -> String {
     let BudgetViolation { budget, needed, lowest, healthy, .. } = violation;
     let needed = count(*needed, "healthy pod");
-    format!("budget {budget} violated: needs {needed}, had {lowest}, has {healthy}")
+    format!("budget {budget} violated: needs {needed}, fell to {lowest}, has {healthy} in the end")
 }
 
 fn heading(report: &DisruptionReport) -> String {

@@ -46,7 +46,9 @@ pub fn run(report: &RunReport) -> String {
 
 /// The conditions under which an uncertain decision stands, behind another text.
 fn uncertain(certainty: Option<&Certainty>) -> String {
-    conditions(certainty).map(|text| escape(&format!("\nuncertain: {text}"))).unwrap_or_default()
+    conditions(certainty)
+        .map(|text| escape(&format!("\nuncertain: stands {text}")))
+        .unwrap_or_default()
 }
 
 /// A node of a drain, or a rollout.

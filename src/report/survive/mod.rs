@@ -6,13 +6,13 @@ pub mod junit;
 pub mod text;
 
 use crate::report::cut::ended_after;
-use crate::report::disruption::{DisruptionReport, EvictedPod, ReplacementState};
+use crate::report::disruption::{DisruptionReport, ReplacementState};
 use crate::report::outcome::{self, Pending};
 use crate::report::pending::{self, PendingGroup};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
-use kubestep_cluster::disruption::{NO_CONTROLLER, RemovedPod};
+use kubestep_cluster::disruption::RemovedPod;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::edit::EditError;
@@ -118,10 +118,11 @@ impl LostDomain {
         self.cut.is_none() && !self.unplaced.is_empty()
     }
 
-    /// The pods that are lost for good, as they have no controller.
-    pub fn not_recreated(&self) -> impl Iterator<Item = &EvictedPod> {
+    /// How many pods have no replacement: they have no controller, or are their node's alone, as
+    /// those of a DaemonSet.
+    pub fn not_recreated(&self) -> usize {
         let left = self.disruption.left.iter();
-        left.filter(|left| left.end == ReplacementState::Nothing(NO_CONTROLLER))
+        left.filter(|left| matches!(left.end, ReplacementState::Nothing(_))).count()
     }
 
     /// How many replacements have a node.

@@ -52,6 +52,7 @@ fn answer(report: &SurviveReport) -> String {
         (0, known) if cut > 0 => {
             format!("losing {known} of {tried} leaves no pod without a node\n")
         }
+        (0, _) if recreated(report) == 0 => nothing_recreated(report),
         (0, 1) if report.of == 1 => {
             format!("without {}, every pod that a controller recreates has a node\n", only(report))
         }
@@ -70,6 +71,20 @@ fn answer(report: &SurviveReport) -> String {
     known + &not_known
 }
 
+/// How many lost pods are recreated.
+fn recreated(report: &SurviveReport) -> usize {
+    report.domains.iter().map(|domain| domain.placed() + domain.unplaced.len()).sum()
+}
+
+/// The answer if none of the lost pods is recreated.
+fn nothing_recreated(report: &SurviveReport) -> String {
+    let lost: usize = report.domains.iter().map(|domain| domain.disruption.left.len()).sum();
+    match lost {
+        0 => "no pod is lost\n".to_owned(),
+        lost => format!("{} would be lost without a replacement\n", count(lost, "pod")),
+    }
+}
+
 /// The only domain.
 fn only(report: &SurviveReport) -> String {
     report.domains.first().map(|domain| report.describe(domain)).unwrap_or_default()
@@ -78,7 +93,7 @@ fn only(report: &SurviveReport) -> String {
 /// The head has the key without its prefix; the details have the whole key.
 fn table(report: &SurviveReport) -> String {
     let key = report.key.rsplit('/').next().unwrap_or_default();
-    let head = [key, "nodes", "pods lost", "placed", "without a node", "no controller"];
+    let head = [key, "nodes", "pods lost", "placed", "without a node", "not recreated"];
     let mut rows = vec![head.map(str::to_owned)];
     rows.extend(report.domains.iter().map(|domain| {
         let numbers = [
@@ -86,7 +101,7 @@ fn table(report: &SurviveReport) -> String {
             domain.disruption.left.len(),
             domain.placed(),
             domain.unplaced.len(),
-            domain.not_recreated().count(),
+            domain.not_recreated(),
         ];
         let [nodes, lost, placed, unplaced, deleted] = numbers.map(|number| number.to_string());
         [domain.value.to_string(), nodes, lost, placed, unplaced, deleted]

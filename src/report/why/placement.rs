@@ -107,8 +107,19 @@ fn tie(placement: &NodePlacement) -> Option<String> {
         return None;
     }
     let how = placement.tie_break.as_deref().filter(|how| *how != "upstream");
-    let how = how.unwrap_or("a random choice, as in kube-scheduler");
-    Some(format!("{} share the best total; the tie is broken by {how}.", placement.tie.len()))
+    let how = match (how, placement.drawn) {
+        (Some(how), _) => format!("the tie is broken by {how}"),
+        (None, true) => {
+            "kube-scheduler of this version draws one of them, here it is the first of the heap"
+                .to_owned()
+        }
+        (None, false) => {
+            "as in kube-scheduler it is the first of the heap, which holds the nodes in the order \
+             in which they were found to fit"
+                .to_owned()
+        }
+    };
+    Some(format!("{} share the best total; {how}.", placement.tie.len()))
 }
 
 /// Nodes with their scores: raw, normalized and weighted of each plugin, and the total.

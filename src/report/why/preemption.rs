@@ -111,7 +111,10 @@ fn candidate(candidate: &CandidateWhy, chosen: Option<Symbol>) -> String {
     let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
     let violates = match candidate.budget_violations {
         0 => String::new(),
-        number => format!(", violating {}", count(number, "budget")),
+        number => format!(
+            ", violating {}, which preemption avoids only if it can",
+            count(number, "budget")
+        ),
     };
     let better = chosen.zip(candidate.loses_by);
     let loses = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));

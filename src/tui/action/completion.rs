@@ -61,6 +61,7 @@ impl Completion {
             "watch" => self.subjects(typed),
             "what-if" => self.edits(typed),
             "edit" => self.objects(typed),
+            "why" | "fix" | "new-nodes" => self.names_of("pod", typed),
             "versions" | "upgrade" => versions(typed),
             "survive" => self.losses(typed),
             "branch" | "differences" => fitting(&mut self.names.branches.iter().cloned()),

@@ -15,13 +15,16 @@ pub const ACTIONS: &[Action] = &[
     Action::new("open", &["enter"], "Look into the selected row; Esc returns, t goes there",
         |app, model, _| app.open(model)).hint("open").search("inspect"),
     Action::new("why", &["W"], "Why the pod is pending, or on its node: everything that blocks it",
-        |app, model, _| of_pod(app, model, Command::Why)).hint("why")
+        |app, model, text| of_pod(app, model, text, Command::Why))
+        .takes(Argument::Optional("POD")).hint("why")
         .search("explain pending unschedulable stuck reason cause"),
     Action::new("fix", &["X"], "The smallest changes that would make the pod fit, each tried on a copy",
-        |app, model, _| of_pod(app, model, Command::Fixes)).hint("fix")
+        |app, model, text| of_pod(app, model, text, Command::Fixes))
+        .takes(Argument::Optional("POD")).hint("fix")
         .search("remedy solve suggest unschedulable pending stuck"),
     Action::new("new-nodes", &[], "Which new node would take the pod: of pools and node groups, or a copy",
-        |app, model, _| of_pod(app, model, Command::NewNodes))
+        |app, model, text| of_pod(app, model, text, Command::NewNodes))
+        .takes(Argument::Optional("POD"))
         .search("karpenter autoscaler nodepool scale up price"),
     Action::new("disruptions", &[], "Which pods of drained and lost nodes and of rollouts are pending",
         |_, _, _| Ok(Effect::Session(Command::Disruptions)))
@@ -38,13 +41,18 @@ pub const ACTIONS: &[Action] = &[
         |app, model, _| app.copy(model, lines::as_markdown)).search("yank clipboard"),
 ];
 
-/// A command about the pod of the selected row; on a node's row, about that of the cycle.
+/// A command about the pod that is named, or else of the selected row; on a node's row, about that of
+/// the cycle.
 fn of_pod(
     app: &App,
     model: &Model,
+    text: &str,
     command: fn(NamespacedName) -> Command,
 ) -> Result<Effect, ActionError> {
-    let pod = pod_of(app, model).ok_or("choose a pod first, in 2 or 6")?;
+    let pod = match text.trim() {
+        "" => pod_of(app, model).ok_or("choose a pod first, in 2 or 6")?,
+        text => whatif::named_pod(text)?,
+    };
     Ok(Effect::Session(command(pod)))
 }
 

@@ -150,6 +150,14 @@ fn pod_to_decide(app: &App, model: &Model) -> Option<NamespacedName> {
 }
 
 /// `node a`, `pod shop/web`, or a pod's name alone.
+/// The pod `NAME`, or `NAMESPACE/NAME`.
+pub fn named_pod(text: &str) -> Result<NamespacedName, ActionError> {
+    match named_key(text)? {
+        ObjectKey { kind: Kind::Pod, namespace, name } => Ok(NamespacedName::new(namespace, name)),
+        key => Err(format!("{key} is no pod").into()),
+    }
+}
+
 fn named_key(text: &str) -> Result<ObjectKey, ActionError> {
     let (kind, name) = text.split_once(' ').unwrap_or(("pod", text));
     let kind = Kind::by_name(kind).ok_or_else(|| format!("{kind:?} is no kind of object"))?;

@@ -20,7 +20,7 @@ pub(super) struct RunningEdits {
     /// The first edit, and how many more there are.
     words: String,
     /// What to say once they are applied.
-    hint: &'static str,
+    hint: Option<&'static str>,
     work: BackgroundTask<Result<AppliedEdits, EditError>>,
 }
 
@@ -33,7 +33,7 @@ impl Driver {
         &mut self,
         edits: Vec<Edit>,
         patience: Duration,
-        hint: &'static str,
+        hint: Option<&'static str>,
     ) -> CommandResult {
         let words = in_short(&edits);
         let draft = self.branches.draft(&self.session);
@@ -66,10 +66,13 @@ impl Driver {
             Ok(forked) => forked,
             Err(error) => return Ok(CommandResult::error(error.to_string())),
         };
+        // Where one is and what comes next are read first: side effects may be many.
+        let place = forked.iter().map(|name| format!("in branch {name}"));
+        let after: Vec<String> = place.chain(running.hint.map(str::to_owned)).collect();
         if let Some(first) = words.first_mut() {
-            first.extend(forked.iter().map(|name| format!("in branch {name}")));
+            first.splice(first.len().min(1)..first.len().min(1), after);
         }
-        let text = format!("{}{}", words.concat().join("; "), running.hint);
+        let text = words.concat().join("; ");
         // What was begun in one branch does not go on in another.
         Ok(CommandResult { stopped: forked.is_some(), ..CommandResult::info(text) })
     }

@@ -14,6 +14,7 @@ use super::task::{BackgroundTask, TaskState};
 use crate::report::{fixes, new_nodes};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::command_result::{CommandResult, WindowContent};
+use crate::tui::view_id::ViewId;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::edit::EditError;
 use kubestep_debug::fix::{self, Fixes, SearchLimits};
@@ -232,7 +233,7 @@ impl Driver {
         }
         self.session.go_to_stop(question.stop);
         self.session.go_to(question.frame);
-        let hint = "; c runs on, D compares, u undoes";
+        let hint = Some("c runs on, D compares, u undoes");
         Ok(self.edits(edits, self.freshness.patience, hint))
     }
 }
@@ -269,5 +270,10 @@ fn window(answer: &FoundFixes) -> WindowContent {
     let more = more.map(|more| {
         (Some(WhatIfCommand::MoreFixes), format!("{more}; Enter continues the search"))
     });
-    WindowContent::Fixes(title, lines.chain(more).collect())
+    let waiting = ViewId::Waiting.key();
+    let held =
+        answer.fixes.held.as_ref().map(|_| {
+            (None, format!("{waiting} shows the waiting pods, and allows or rejects them."))
+        });
+    WindowContent::Fixes(title, lines.chain(more).chain(held).collect())
 }

@@ -34,7 +34,7 @@ impl Driver {
             WhatIfCommand::OpenEditor(key) => self.yaml(*key),
             WhatIfCommand::EditLine(line) => self.edit_line(line),
             // The editor shows what is wrong, and is opened again.
-            WhatIfCommand::Edits(edits) => Ok(self.edits(edits.clone(), WHOLE, "")),
+            WhatIfCommand::Edits(edits) => Ok(self.edits(edits.clone(), WHOLE, None)),
             WhatIfCommand::Fix(number) => self.apply_fix(*number),
             WhatIfCommand::MoreFixes => Ok(self.more_fixes()),
             WhatIfCommand::Undo => self.undo(),
@@ -116,7 +116,7 @@ impl Driver {
         let unknown = self.session.world().config().unknown;
         let edits = crate::plugins::read_edits(line, unknown)
             .map_err(|error| EditError(format!("{error:#}")))?;
-        Ok(self.edits(edits, self.freshness.patience, ""))
+        Ok(self.edits(edits, self.freshness.patience, None))
     }
 
     fn list_branches(&self) -> CommandResult {

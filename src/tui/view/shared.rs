@@ -81,7 +81,9 @@ pub fn uncertainty(cycle: &CycleRecord) -> Vec<String> {
 
 fn uncertain_lines(cycle: &CycleRecord) -> impl Iterator<Item = DetailLine> {
     let lines = uncertainty(cycle).into_iter();
-    lines.map(|line| DetailLine::field("uncertain", line).scoped(Scope::VerdictPending))
+    lines.map(|line| {
+        DetailLine::field("uncertain", format!("stands {line}")).scoped(Scope::VerdictPending)
+    })
 }
 
 /// How a cycle ended, with the pod's whole message.

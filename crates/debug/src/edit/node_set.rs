@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::edit::EditError;
-use crate::edit::parse::{ParseResult, WordsLeft, assignment, key};
+use crate::edit::parse::{ParseResult, WordsLeft, assignment, node_key};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, ObjectKey};
 use kubestep_cluster::World;
@@ -28,7 +28,7 @@ impl NodeSet {
             let (key, value) = assignment(label)?;
             return Ok(NodeSet::Labelled(key.into(), value.into()));
         }
-        let key = key(words)?;
+        let key = node_key(words)?;
         match key.kind {
             Kind::Node => Ok(NodeSet::Named(key.name)),
             _ => Err("that is for nodes".into()),

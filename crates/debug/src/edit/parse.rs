@@ -174,7 +174,10 @@ fn parse(verb: &str, words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
         | "force" | "veto" | "activate" | "requeue" | "fail" | "heal" | "lose" | "drain"
         | "hold" | "release" => parse_scheduler::parse(verb, words),
         verb => {
-            let key = key(words)?;
+            let key = match verb {
+                "cordon" | "uncordon" => node_key(words)?,
+                _ => key(words)?,
+            };
             match key.kind {
                 Kind::Node => Ok(Edit::Node(key.name, node(verb, words)?)),
                 Kind::Pod => {
@@ -293,6 +296,17 @@ fn add(words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     let name = words.need("the node's name")?;
     let like = if name == "node" { words.next().unwrap_or(name) } else { name };
     Ok(Edit::AddNodes { count, like: like.into() })
+}
+
+/// The kind and name of a node; the name alone too, as kubectl takes it, if nothing but `force` follows.
+pub(super) fn node_key(words: &mut WordsLeft<'_>) -> ParseResult<ObjectKey> {
+    let (word, rest) = words.0.split_once(char::is_whitespace).unwrap_or((words.0, ""));
+    let is_alone = matches!(rest.trim(), "" | "force");
+    if word.is_empty() || !is_alone || Kind::by_name(word).is_some() {
+        return key(words);
+    }
+    words.next();
+    Ok(ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name: word.into() })
 }
 
 /// The kind and name of an object.

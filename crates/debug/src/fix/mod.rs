@@ -17,7 +17,7 @@ use crate::edit::{self, Edit, FieldChange};
 use crate::trace::History;
 use crate::why;
 use crate::why::group::after_rejection;
-use crate::why::{NodeWhy, Why};
+use crate::why::{NodeWhy, ProblemKind, Why};
 use hashbrown::HashMap;
 use indexmap::IndexSet;
 
@@ -109,6 +109,9 @@ pub struct Fixes {
     pub found: Vec<Fix>,
     /// Whether the pod needs no change: it has a node, or gets one at its next attempt.
     pub none_needed: bool,
+    /// What holds the pod on its node, if it needs no change because it waits there, and until when.
+    #[serde(skip)]
+    pub held: Option<String>,
     /// The number of plans that were tried.
     pub tried: usize,
     /// Whether untried plans were left when the search ended.
@@ -148,7 +151,7 @@ pub fn fixes(
     let tried_in = later.as_ref().unwrap_or(world);
     let Some(why) = why::why(tried_in, &History::default(), pod) else { return Fixes::default() };
     if needs_nothing(world, &why) {
-        return Fixes { none_needed: true, ..Fixes::default() };
+        return Fixes { none_needed: true, held: held(&why), ..Fixes::default() };
     }
     let plans = plan::plans(tried_in, &why);
     let trial = EditTrial::new(world, tried_in, pod);
@@ -162,7 +165,7 @@ pub fn fixes(
     let unchangeable = if found.is_empty() { unchangeable(&why) } else { Vec::new() };
     let replacing = replacing(&found, tried_in);
     let asked = limits.fixes;
-    Fixes { found, none_needed: false, tried, more, untried, asked, unchangeable, replacing }
+    Fixes { found, tried, more, untried, asked, unchangeable, replacing, ..Fixes::default() }
 }
 
 /// The texts of all edits that replace a value, with that value.
@@ -179,6 +182,13 @@ fn needs_nothing(world: &World, why: &Why) -> bool {
         why::PodLocation::Ended { .. } | why::PodLocation::Waiting { .. } => true,
         _ => EditTrial::new(world, world, why.pod).run(&[]).is_some(),
     }
+}
+
+/// What holds a waiting pod, and until when.
+fn held(why: &Why) -> Option<String> {
+    let mut problems = why.problems.iter();
+    let problem = problems.find(|problem| problem.kind == ProblemKind::Held)?;
+    Some(format!("{}; {}", problem.text, problem.advice))
 }
 
 /// The causes on nodes that cannot be changed, each once.

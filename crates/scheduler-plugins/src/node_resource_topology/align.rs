@@ -99,8 +99,8 @@ pub struct Lack {
 impl Lack {
     fn describe(&self) -> String {
         let Lack { zone, name, wanted, free } = self;
-        let free = free.as_ref().map_or("none".to_owned(), |free| shown(*name, free));
-        format!("NUMA zone {zone} has {free} of {} {name}", shown(*name, wanted))
+        let free = free.as_ref().map_or("none".to_owned(), |free| shown(*name, free) + " free");
+        format!("NUMA zone {zone} has {free} of the {} {name} needed", shown(*name, wanted))
     }
 
     /// How much of what is wanted is missing.

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use kubestep_api::intern::Symbol;
+use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, ScoreColumn, ScoreRecord};
 use kubestep_scheduler::what_if::{Probe, Scored};
@@ -36,6 +37,9 @@ pub struct NodePlacement {
     pub tie: Vec<Symbol>,
     /// How the tie was broken.
     pub tie_break: Option<String>,
+    /// Whether kube-scheduler of this version draws one of the nodes with the best total.
+    #[serde(skip)]
+    pub drawn: bool,
     /// The scores of some nodes with what they were computed from.
     pub formulas: Vec<Formula>,
 }
@@ -198,6 +202,7 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
         plugins: plugins(&record.score),
         tie: record.tied_nodes().iter().map(name).collect(),
         tie_break: (record.tied > 0).then(|| record.tie_break.to_string()),
+        drawn: !probe.features().has(Switch::FirstOfEqualTotals),
         formulas,
         ranking,
     }
@@ -224,6 +229,7 @@ pub(super) fn supposed(
         plugins: plugins(&scored.record),
         tie: if best.len() > 1 { best } else { Vec::new() },
         tie_break: None,
+        drawn: false,
         formulas: formulas(probe, fitting, &ranking, node, asked),
         ranking,
     })

@@ -126,6 +126,11 @@ impl Probe {
         &self.snapshot
     }
 
+    /// The version and its feature gates.
+    pub fn features(&self) -> &FeatureGates {
+        &self.features
+    }
+
     /// The cycle state after PreFilter.
     pub fn state(&self) -> &CycleState {
         &self.state
