@@ -115,6 +115,48 @@ impl Window {
     }
 }
 
+/// A choice may have several rows: one step leads over them.
+impl Window {
+    fn go_to_next_choice(&mut self, source: &dyn GridSource, width: u16) {
+        let from = self.command(width);
+        while self.step(source, 1) && self.command(width) == from {}
+    }
+
+    /// To the first row of this choice, or from there to that of the one before.
+    fn go_to_previous_choice(&mut self, source: &dyn GridSource, width: u16) {
+        if !self.go_to_start_of_choice(source, width) && self.step(source, -1) {
+            self.go_to_start_of_choice(source, width);
+        }
+    }
+
+    /// Returns whether that is elsewhere.
+    fn go_to_start_of_choice(&mut self, source: &dyn GridSource, width: u16) -> bool {
+        let (from, command) = (self.grid.selected_row(), self.command(width));
+        while self.step(source, -1) {
+            if self.command(width) != command {
+                self.step(source, 1);
+                break;
+            }
+        }
+        self.grid.selected_row() != from
+    }
+
+    /// Moves by a row; `false` if there is none.
+    fn step(&mut self, source: &dyn GridSource, rows: isize) -> bool {
+        let from = self.grid.selected_row();
+        self.grid.move_by(source, rows);
+        self.grid.selected_row() != from
+    }
+
+    /// What Enter does in the selected row.
+    fn command(&self, width: u16) -> Option<WhatIfCommand> {
+        match self.content.choice(self.grid.selected_row()?, width)? {
+            WindowChoice::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+}
+
 impl WindowRows {
     /// What a row stands for, in a window of that width inside.
     fn choice(&self, row: usize, width: u16) -> Option<WindowChoice> {
@@ -396,6 +438,8 @@ impl App {
         let source = window.source(width);
         match window.content {
             WindowRows::Lines(_) => window.grid.scroll_by(&*source, lines),
+            WindowRows::Choices(_) if lines == 1 => window.go_to_next_choice(&*source, width),
+            WindowRows::Choices(_) if lines == -1 => window.go_to_previous_choice(&*source, width),
             _ => window.grid.move_by(&*source, lines),
         }
         true

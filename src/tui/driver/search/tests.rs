@@ -56,6 +56,25 @@ fn more_changes_are_searched_where_the_list_ends() {
     assert!(live.text().contains("  7. "), "{}", live.text());
 }
 
+/// A change has several lines, and one step leads over them.
+#[test]
+fn one_step_leads_to_the_next_change() {
+    for keys in ["X<Enter>", "Xjk<Enter>"] {
+        let mut live = LiveInterface::wide("fragmented").keys("c2").keys(keys);
+        assert!(live.text().contains("resize pod default/report cpu=1.5;"), "{}", live.text());
+    }
+    let mut live = LiveInterface::wide("fragmented").keys("c2Xjjk<Enter>");
+    assert!(live.text().contains("delete pod default/filler-0;"), "{}", live.text());
+}
+
+#[test]
+fn a_held_pod_needs_a_decision_and_no_change() {
+    let mut live = LiveInterface::wide("held-at-permit").keys("n:fix release-1<Enter>");
+    let text = live.text();
+    assert!(text.contains("No change is needed: ManualPermit holds it at Permit"), "{text}");
+    assert!(text.contains("7 shows the waiting pods, and allows or rejects them."), "{text}");
+}
+
 #[test]
 fn nodes_that_could_be_created_are_tried_and_proposed() {
     let mut live = LiveInterface::wide("node-pools").keys("c2:new-nodes<Enter>");
