@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::outline::{LinkTarget, Outline, OutlineItem, Tone};
+use super::outline::{LinkTarget, Outline, OutlineItem, Tone, with_colon};
 use kubestep_api::words::count;
 use kubestep_api::{Pod, PodGroupSchedulingPolicy};
 use kubestep_cluster::World;
@@ -160,11 +160,9 @@ fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> O
         ("", Some(waits)) => (waits, Tone::Plain),
         ("", None) => {
             let place = world.scheduler().queue().queue_of(key).as_str();
-            (format!("{place} {why}"), Tone::Bad)
+            (format!("{place}{}", with_colon(&why)), Tone::Bad)
         }
         (node, _) => (format!("on {node}"), Tone::Good),
     };
-    OutlineItem::new(1, format!("{}: {}", key.name, place.trim_end()))
-        .tone(tone)
-        .to(LinkTarget::Pod(key))
+    OutlineItem::new(1, format!("{}: {place}", key.name)).tone(tone).to(LinkTarget::Pod(key))
 }

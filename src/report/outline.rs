@@ -70,6 +70,11 @@ impl OutlineItem {
     }
 }
 
+/// A message behind what it explains: `: node(s) were unschedulable`; nothing if there is none.
+pub fn with_colon(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}
+
 /// A title and nested lines, which text indents and the screen folds.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outline {

@@ -131,8 +131,6 @@ pub const CRUMB: &str = " ▸ ";
 pub const CURSOR: &str = "▶";
 /// Marks where a breakpoint sits.
 pub const BREAKPOINT: &str = "●";
-/// Says that a setting is not the default.
-pub const CHANGED: &str = "≠ changed";
 /// Says that two values are not the same.
 pub const DIFFERS: &str = "≠";
 /// Marks a row that a person has marked.
@@ -258,7 +256,7 @@ mod tests {
             CRUMB,
             CURSOR,
             BREAKPOINT,
-            CHANGED,
+            DIFFERS,
             MARKED,
             BLOCK,
             MORE_LEFT,

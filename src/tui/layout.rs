@@ -71,21 +71,45 @@ pub fn screen(area: Rect, crumbs: bool) -> Option<ScreenAreas> {
 /// Fewest columns of the details beside the rows.
 const LEAST_DETAILS: u16 = 60;
 
-/// Divides a view into its rows, `lines` with everything above them in `columns`, and the details of
-/// the selected one: below, where they get what short lists leave, or at the right where the terminal
-/// is wide. There rows that would be cut get more than their part.
-pub fn panes(body: Rect, tier: WidthTier, (columns, lines): (u16, u16)) -> (Rect, Rect) {
+/// The line with the title of a pane.
+const RULE: u16 = 1;
+/// Fewest lines of text in the details below the rows, where these need room.
+const LEAST_LINES: u16 = 3;
+
+/// What the two panes of a view need.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PaneNeeds {
+    /// Columns in which no row is cut.
+    pub columns: u16,
+    /// Lines of all rows, with everything above them.
+    pub lines: u16,
+    /// Lines of the details' text.
+    pub details: u16,
+}
+
+/// Divides a view into its rows and the details of the selected one: below, as high as their text but
+/// at most three tenths, or more where a short list leaves it, or at the right where the terminal is
+/// wide. There rows that would be cut get more than their part.
+pub fn panes(body: Rect, tier: WidthTier, needs: PaneNeeds) -> (Rect, Rect) {
     match tier {
         WidthTier::Wide => {
             let part = body.width / 5 * 3;
             let most = (body.width / 10 * 7).min(body.width.saturating_sub(LEAST_DETAILS));
-            split_columns(body, columns.clamp(part, most.max(part)))
+            split_columns(body, needs.columns.clamp(part, most.max(part)))
         }
         WidthTier::Compact | WidthTier::Standard => {
-            let (least, most) = ((body.height * 3 / 10).max(5), body.height * 3 / 4);
-            split_bottom(body, body.height.saturating_sub(lines).clamp(least, most.max(least)))
+            let least = LEAST_LINES + RULE;
+            let text = needs.details.saturating_add(RULE);
+            let text = text.clamp(least, (body.height * 3 / 10).max(least + 1));
+            let left = body.height.saturating_sub(needs.lines);
+            split_bottom(body, left.clamp(text, (body.height * 3 / 4).max(text)))
         }
     }
+}
+
+/// Columns of the text of details that are as wide as this, with a blank on both sides.
+pub fn detail_columns(width: u16) -> usize {
+    usize::from(width.saturating_sub(2))
 }
 
 /// Left part of `width` columns, a gap of one, and the rest.
@@ -158,18 +182,24 @@ mod tests {
     #[test]
     fn details_get_the_lines_that_a_short_list_leaves() {
         let body = Rect::new(0, 2, 120, 30);
-        let heights = |lines| {
-            let (rows, details) = panes(body, WidthTier::Standard, (80, lines));
+        let heights = |lines, details| {
+            let needs = PaneNeeds { columns: 80, lines, details };
+            let (rows, details) = panes(body, WidthTier::Standard, needs);
             (rows.height, details.height)
         };
-        assert_eq!([5, 18, 500].map(heights), [(8, 22), (18, 12), (21, 9)]);
+        assert_eq!([5, 18].map(|lines| heights(lines, 1)), [(8, 22), (18, 12)]);
+        // Of a long list they take what their text needs, within bounds.
+        let of_long = [1, 3, 5, 8, 100].map(|details| heights(500, details));
+        assert_eq!(of_long, [(26, 4), (26, 4), (24, 6), (21, 9), (21, 9)]);
+        assert_eq!(heights(18, 100), (18, 12), "what a short list leaves is theirs anyway");
     }
 
     #[test]
     fn beside_the_details_rows_that_would_be_cut_get_more() {
         let widths = |width, columns| {
             let body = Rect::new(0, 2, width, 50);
-            let (rows, details) = panes(body, WidthTier::Wide, (columns, 10));
+            let (rows, details) =
+                panes(body, WidthTier::Wide, PaneNeeds { columns, lines: 10, details: 0 });
             (rows.width, details.width)
         };
         assert_eq!(

@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use super::action::{KeyInput, Suggestions};
 use super::app::App;
 use super::glyph::MARKED;
-use super::layout::{self, WidthTier};
+use super::layout::{self, PaneNeeds, WidthTier};
 use super::lines::{DetailLine, wrapped};
 use super::model::Model;
 use super::prompt::{LONGEST, Prompt, Purpose};
@@ -98,12 +98,14 @@ fn draw_view(
 ) -> Option<Position> {
     let id = app.view();
     let source = app.source(model);
+    let details = app.detail_lines();
     let (detail_focused, _) = app.detail_state();
     let grid = app.grid(id);
     // The class of the terminal decides where the panes are, also when wide columns are switched on.
     let shown = ShownColumns::of(&*source, paint.tier, grid.sorted_column());
-    let needed = (shown.natural_width(), lines_of(&*source, grid));
-    let (rows, detail) = layout::panes(body, WidthTier::of(body.width), needed);
+    let lines = lines_of(&*source, grid, body.width);
+    let needs = PaneNeeds { columns: shown.natural_width(), lines, details };
+    let (rows, detail) = layout::panes(body, WidthTier::of(body.width), needs);
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
     let inner = draw_banner(buffer, inner, &*source, paint);
     let drawn = (&*source as &dyn GridSource, &shown);
@@ -113,18 +115,15 @@ fn draw_view(
     notes.extend(source.note());
     let room = usize::from(rows.width).saturating_sub(3 * notes.len() + 2);
     let room = room.saturating_sub(notes.iter().map(|note| width(note)).sum());
-    notes.extend(hidden_columns(grid).filter(|note| width(note) + 3 <= room));
-    draw_rule(buffer, rows, &notes, !detail_focused, paint);
+    notes.extend(hidden_columns(grid, source.hidden_part(), room));
+    // What is said of a cycle ends with its number or its outcome.
+    let cut = if id.is_of_cycle() { Truncation::Middle } else { Truncation::End };
+    draw_rule(buffer, rows, (&notes, cut), !detail_focused, paint);
     if grid.shown() == 0 {
         draw_empty(buffer, inner, &*source, grid, paint);
     }
-    let selected = grid.selected_row().map(|row| (row, grid.column));
-    let marked = selected.is_some_and(|(row, _)| grid.marks().contains(&source.key(row)));
-    let lines = match selected {
-        Some((row, column)) => source.detail(row, column),
-        None => source.detail_without_rows(),
-    };
-    let lines = with_answer(lines, app, model);
+    let marked = grid.selected_row().is_some_and(|row| grid.marks().contains(&source.key(row)));
+    let lines = app.details(&*source, model);
     if let Some(at) = draw_detail(buffer, detail, (app, marked), &lines, paint) {
         cursor = Some(at);
     }
@@ -132,11 +131,21 @@ fn draw_view(
 }
 
 /// The lines that all rows take, with the rule, the header and the drawing above them. What a filter
-/// hides counts too, so that the panes stay where they are while one types.
-fn lines_of(source: &dyn View, grid: &GridState) -> u16 {
+/// hides counts too, so that the panes stay where they are while one types. Without any row, what is
+/// said in their place takes lines.
+fn lines_of(source: &dyn View, grid: &GridState, columns: u16) -> u16 {
     const RULE_AND_DRAWING: u16 = 2;
-    let rows = u16::try_from(grid.total()).unwrap_or(u16::MAX);
-    rows.saturating_add(source.header_lines() + RULE_AND_DRAWING)
+    const BLANKS: usize = 2;
+    let (rows, header) = match grid.total() {
+        0 => (super::text::wrap(&source.empty(), empty_columns(columns)).len() + BLANKS, 0),
+        rows => (rows, source.header_lines()),
+    };
+    u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(header + RULE_AND_DRAWING)
+}
+
+/// Columns of what is said where there is no row.
+fn empty_columns(columns: u16) -> usize {
+    usize::from(columns.saturating_sub(4))
 }
 
 /// The drawing above the rows, where these keep the larger part; the room that is left.
@@ -210,62 +219,65 @@ fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
     notes
 }
 
-/// How many columns there are to the sides of those shown.
-fn hidden_columns(grid: &GridState) -> Option<String> {
+/// What is not shown for want of room: columns to the sides, columns and parts that Ctrl-w shows. In
+/// `room` columns that are too few the note is shorter, never left out.
+fn hidden_columns(grid: &GridState, part: Option<&str>, room: usize) -> Option<String> {
     if grid.total() == 0 {
         return None;
     }
-    let more = |number| count(number, "more column");
-    match grid.hidden_columns() {
-        Hidden { left: 0, right: 0, wide: 0 } => None,
-        Hidden { left: 0, right: 0, wide } => Some(format!("Ctrl-w: {}", more(wide))),
-        Hidden { left: 0, right, .. } => Some(format!("{} ▸", more(right))),
-        Hidden { left, right: 0, .. } => Some(format!("◂ {}", more(left))),
-        Hidden { left, right, .. } => Some(format!("◂ {left} and {right} more columns ▸")),
-    }
+    let columns = |number| count(number, "more column");
+    let short = |number| format!("+{number}");
+    let notes = match (grid.hidden_columns(), part) {
+        (Hidden { left: 0, right: 0, wide: 0 }, None) => return None,
+        (Hidden { left: 0, right: 0, wide: 0 }, Some(part)) => {
+            [format!("Ctrl-w: {part}"), "Ctrl-w".to_owned()]
+        }
+        (Hidden { left: 0, right: 0, wide }, _) => {
+            [format!("Ctrl-w: {}", columns(wide)), short(wide)]
+        }
+        (Hidden { left: 0, right, .. }, _) => [format!("{} ▸", columns(right)), short(right)],
+        (Hidden { left, right: 0, .. }, _) => [format!("◂ {}", columns(left)), short(left)],
+        (Hidden { left, right, .. }, _) => {
+            [format!("◂ {left} and {right} more columns ▸"), short(left + right)]
+        }
+    };
+    let [whole, short] = notes;
+    Some(if width(&whole) + 3 <= room { whole } else { short })
 }
 
-fn draw_rule(buffer: &mut Buffer, area: Rect, notes: &[String], focused: bool, paint: &Paint) {
+fn draw_rule(
+    buffer: &mut Buffer,
+    area: Rect,
+    (notes, cut): (&[String], Truncation),
+    focused: bool,
+    paint: &Paint,
+) {
     paint.rule(buffer, area, area.y);
     let tail: usize = notes.iter().skip(1).map(|n| width(n) + 3).sum();
     let room = usize::from(area.width).saturating_sub(tail + 4);
+    // A title that is whole without the end of the rule takes it.
+    let room = room + usize::from(notes.first().is_some_and(|title| width(title) == room + 1));
     let mut x = area.x + 1;
     for (i, note) in notes.iter().enumerate() {
         let scope = match (i, focused) {
             (0, true) => Scope::TitleFocus,
             _ => Scope::Title,
         };
-        let shown = if i == 0 { fit(note, room, Truncation::End) } else { note.as_str().into() };
+        let shown = if i == 0 { fit(note, room, cut) } else { note.as_str().into() };
         x = paint.put(buffer, area, x, area.y, &format!(" {shown} "), scope) + 1;
     }
 }
 
 fn draw_empty(buffer: &mut Buffer, area: Rect, source: &dyn View, grid: &GridState, paint: &Paint) {
-    let text = match grid.total() {
-        0 => source.empty(),
-        n => format!("None of {n} rows is left; Esc drops the filter, z shows all again."),
+    let (below, text) = match grid.total() {
+        0 => (1, source.empty()),
+        n => (3, format!("None of {n} rows is left; Esc drops the filter, z shows all again.")),
     };
-    let columns = usize::from(area.width.saturating_sub(4));
-    let first = area.y + area.height.min(3);
-    for (y, line) in (first..area.bottom()).zip(super::text::wrap(&text, columns)) {
+    let first = area.y + area.height.min(below);
+    let lines = super::text::wrap(&text, empty_columns(area.width));
+    for (y, line) in (first..area.bottom()).zip(lines) {
         paint.put(buffer, area, area.x + 2, y, &line, Scope::TextDim);
     }
-}
-
-/// The details with the answer for the selected row's pod, once it is there: before them where the
-/// row is the pod, behind them where it is a step of its cycle.
-fn with_answer(details: Vec<DetailLine>, app: &App, model: &Model) -> Vec<DetailLine> {
-    let pod = app.answered_pod(model);
-    let answer = model.answer.as_ref().filter(|answer| Some(answer.pod) == pod);
-    let Some(answer) = answer.filter(|answer| !answer.lines.is_empty()) else { return details };
-    if details.is_empty() {
-        return answer.lines.clone();
-    }
-    let parts = match app.view() {
-        ViewId::Queues | ViewId::Pods => [answer.lines.clone(), details],
-        _ => [details, answer.lines.clone()],
-    };
-    parts.join(&DetailLine::text(""))
 }
 
 /// What is to be said about the selected cell; scrolls when it has the keys.
@@ -276,7 +288,7 @@ fn draw_detail(
     lines: &[DetailLine],
     paint: &Paint,
 ) -> Option<Position> {
-    let lines = wrapped(lines, usize::from(area.width.saturating_sub(2)));
+    let lines = wrapped(lines, layout::detail_columns(area.width));
     let room = usize::from(area.height.saturating_sub(1));
     let (focused, scroll) = app.detail_state();
     let last = lines.len().saturating_sub(room);
@@ -291,7 +303,7 @@ fn draw_detail(
         let more = last - scroll;
         notes.push(format!("{}{hint}", count(more, "more line")));
     }
-    draw_rule(buffer, area, &notes, focused, paint);
+    draw_rule(buffer, area, (&notes, Truncation::End), focused, paint);
     for (y, line) in (area.y + 1..area.bottom()).zip(lines.iter().skip(scroll)) {
         let put = |x, (text, scope): (&str, Scope)| paint.put(buffer, area, x, y, text, scope);
         line.parts().fold(area.x + 1, put);

@@ -21,6 +21,8 @@ pub enum Truncation {
     End,
     /// Names: both ends say something.
     Middle,
+    /// Several names with commas: the first ones, and how many more there are.
+    List,
 }
 
 /// The side that text shorter than its column sticks to.
@@ -32,6 +34,9 @@ pub enum Align {
     /// At the right edge, as numbers.
     Right,
 }
+
+/// Between the names of a list.
+const SEPARATOR: &str = ", ";
 
 /// Display width of clean text in columns.
 pub fn width(text: &str) -> usize {
@@ -46,12 +51,25 @@ pub fn fit(text: &str, max: usize, cut: Truncation) -> Cow<'_, str> {
     Cow::Owned(match (max, cut) {
         (0, _) => String::new(),
         (1, _) => ELLIPSIS.to_string(),
-        (_, Truncation::End) => format!("{}{ELLIPSIS}", head(text, max - 1)),
+        (_, Truncation::List) if text.contains(SEPARATOR) => return fit_list(text, max),
+        (_, Truncation::End | Truncation::List) => format!("{}{ELLIPSIS}", head(text, max - 1)),
         (_, Truncation::Middle) => {
             let end = (max - 1) / 2;
             format!("{}{ELLIPSIS}{}", head(text, max - 1 - end), tail(text, end))
         }
     })
+}
+
+/// The first names of a list that fit with the number of the others: `NodePorts and 8 more`.
+fn fit_list(text: &str, max: usize) -> Cow<'_, str> {
+    let names = text.split(SEPARATOR).count();
+    let ends = text.match_indices(SEPARATOR).map(|(end, _)| end);
+    let shortened =
+        ends.zip(1..).map(|(end, shown)| format!("{} and {} more", &text[..end], names - shown));
+    match shortened.take_while(|list| width(list) <= max).last() {
+        Some(list) => Cow::Owned(list),
+        None => fit(text, max, Truncation::End),
+    }
 }
 
 /// The longest beginning of `text` that is at most `max` columns wide.
@@ -188,6 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_cut_between_names() {
+        let shown = |max| fit("NodePorts, VolumeZone, GPU", max, Truncation::List);
+        assert_eq!(shown(26), "NodePorts, VolumeZone, GPU");
+        assert_eq!(shown(32), "NodePorts, VolumeZone, GPU");
+        assert_eq!(shown(25), "NodePorts and 2 more");
+        assert_eq!(shown(19), "NodePorts, VolumeZ…");
+        let more = fit("a, b, c, dddddddddddddddddddd", 20, Truncation::List);
+        assert_eq!(more, "a, b, c and 1 more");
+        assert_eq!(fit("no list at all", 9, Truncation::List), "no list …");
+    }
+
+    #[test]
     fn tiny_widths_do_not_overflow() {
         assert_eq!(fit("name", 0, Truncation::Middle), "");
         assert_eq!(fit("name", 1, Truncation::Middle), "…");
@@ -232,8 +262,9 @@ mod tests {
         #[test]
         fn fit_never_exceeds_its_width(text in "\\PC{0,40}", max in 0usize..30, middle: bool) {
             let text = sanitize::clean(&text).into_owned();
-            let cut = if middle { Truncation::Middle } else { Truncation::End };
+            let cut = if middle { Truncation::Middle } else { Truncation::List };
             prop_assert!(width(&fit(&text, max, cut)) <= max);
+            prop_assert!(width(&fit(&text, max, Truncation::End)) <= max);
         }
 
         #[test]

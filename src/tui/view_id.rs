@@ -43,6 +43,12 @@ impl ViewId {
         matches!(self, ViewId::Cycle | ViewId::Filter | ViewId::Scores | ViewId::Preemption)
     }
 
+    /// Whether what it shows is about pods, so that one can ask why the selected one is where it is.
+    pub fn is_about_pods(self) -> bool {
+        use ViewId::{Breakpoints, Configuration, Messages, Times};
+        !matches!(self, Breakpoints | Configuration | Messages | Times)
+    }
+
     /// Whether its rows are pods or cycles.
     pub fn lists_cycles(self) -> bool {
         matches!(self, ViewId::Timeline | ViewId::Queues | ViewId::Pods | ViewId::Waiting)

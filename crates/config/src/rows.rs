@@ -11,6 +11,10 @@ use super::profile::{ResolvedPlugin, ResolvedProfile};
 use super::resolve::{ResolvedConfig, resolve};
 use super::types::{Extender, KubeSchedulerProfile, PluginConfig};
 use super::yaml_value::YamlValue;
+use kubestep_api::words::count;
+
+/// The value of what a document does not set and what has no default.
+const NOT_SET: &str = "not set";
 
 /// The kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,18 +50,26 @@ pub struct Row {
     pub value: String,
     /// Whether the value differs from the default; `None` for rows without a default.
     pub changed: Option<bool>,
+    /// The default, where the value differs from it.
+    pub default: Option<String>,
     /// What the setting does, in a sentence.
     pub doc: String,
 }
 
 impl Row {
-    fn new(about: About, name: &str, value: impl Into<String>, changed: bool, doc: &str) -> Row {
-        let (name, value) = (name.to_owned(), value.into());
-        Row { about, name, value, changed: Some(changed), doc: doc.to_owned() }
+    /// A row whose value is the default.
+    fn new(about: About, name: &str, value: impl Into<String>, doc: &str) -> Row {
+        let (name, value, doc) = (name.to_owned(), value.into(), doc.to_owned());
+        Row { about, name, value, changed: Some(false), default: None, doc }
+    }
+
+    /// The same, with the default if the value differs from it.
+    fn or_default(self, default: Option<String>) -> Row {
+        Row { changed: Some(default.is_some()), default, ..self }
     }
 
     fn heading(name: &str) -> Row {
-        Row { changed: None, ..Row::new(About::Heading, name, "", false, "") }
+        Row { changed: None, ..Row::new(About::Heading, name, "", "") }
     }
 }
 
@@ -70,7 +82,7 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     rows.extend(settings(config, &default));
     rows.extend(config.warnings.iter().map(|warning| {
         let text = warning.to_string();
-        Row { changed: None, ..Row::new(About::Warning, "warning", "", false, &text) }
+        Row { changed: None, ..Row::new(About::Warning, "warning", "", &text) }
     }));
     for (at, profile) in config.profiles.iter().enumerate() {
         rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));
@@ -84,7 +96,7 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     rows.push(Row::heading("Extenders"));
     rows.extend(config.extenders.iter().flat_map(extender));
     if config.extenders.is_empty() {
-        rows.push(Row::new(About::Extender, "none", "", false, "No HTTP extender is called."));
+        rows.push(Row::new(About::Extender, "none", "", "No HTTP extender is called."));
     }
     rows.push(Row::heading("Feature gates"));
     rows.extend(
@@ -94,34 +106,31 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
 }
 
 fn settings(config: &ResolvedConfig, default: &ResolvedConfig) -> Vec<Row> {
-    let setting =
-        |name, value: String, changed, doc| Row::new(About::Setting, name, value, changed, doc);
-    let seconds = |seconds: i64| format!("{seconds}s");
-    let (first, longest) = (config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds);
-    let nodes = config.percentage_of_nodes_to_score;
+    let setting = |name, value: fn(&ResolvedConfig) -> String, doc: &str| {
+        let (value, usual) = (value(config), value(default));
+        let differs = (value != usual).then_some(usual);
+        Row::new(About::Setting, name, value, doc).or_default(differs)
+    };
+    let nodes = percentage(config.percentage_of_nodes_to_score);
     vec![
         setting(
             "podInitialBackoffSeconds",
-            seconds(first),
-            first != default.pod_initial_backoff_seconds,
+            |config| format!("{}s", config.pod_initial_backoff_seconds),
             "Backoff after the first failed attempt; it doubles with each further attempt.",
         ),
         setting(
             "podMaxBackoffSeconds",
-            seconds(longest),
-            longest != default.pod_max_backoff_seconds,
+            |config| format!("{}s", config.pod_max_backoff_seconds),
             "Maximum backoff.",
         ),
         setting(
             "percentageOfNodesToScore",
-            nodes.to_string(),
-            nodes != default.percentage_of_nodes_to_score,
-            &format!("Feasible nodes to find before scoring: {}.", percentage(nodes)),
+            |config| config.percentage_of_nodes_to_score.to_string(),
+            &format!("Feasible nodes to find before scoring: {nodes}."),
         ),
         setting(
             "parallelism",
-            config.parallelism.to_string(),
-            config.parallelism != default.parallelism,
+            |config| config.parallelism.to_string(),
             "Worker threads of kube-scheduler; decisions do not depend on it.",
         ),
     ]
@@ -135,13 +144,8 @@ fn profile_rows(
     let mut rows = Vec::new();
     if let Some(own) = profile.percentage_of_nodes_to_score {
         let doc = format!("For this profile only: {}.", percentage(own));
-        rows.push(Row::new(
-            About::Setting,
-            "percentageOfNodesToScore",
-            own.to_string(),
-            true,
-            &doc,
-        ));
+        let row = Row::new(About::Setting, "percentageOfNodesToScore", own.to_string(), &doc);
+        rows.push(row.or_default(Some(NOT_SET.to_owned())));
     }
     for point in ExtensionPoint::ALL {
         let usual = default.map(|default| default.at(point)).unwrap_or_default();
@@ -158,31 +162,38 @@ fn point_rows(
     registry: &[PluginDescriptor],
 ) -> Vec<Row> {
     let names = |list: &[ResolvedPlugin]| list.iter().map(|p| p.name).collect::<Vec<_>>();
-    let count = match plugins.len() {
+    let number = |list: &[ResolvedPlugin]| match list.len() {
         0 => "no plugin".to_owned(),
-        1 => "1 plugin".to_owned(),
-        n => format!("{n} plugins, in order"),
+        n => count(n, "plugin"),
     };
-    let changed = names(plugins) != names(usual);
-    let mut rows = vec![Row::new(About::Point(point), point.name(), count, changed, "")];
+    let usual_value = match plugins.len() == usual.len() {
+        true => "other plugins or order".to_owned(),
+        false => number(usual),
+    };
+    let differs = (names(plugins) != names(usual)).then_some(usual_value);
+    let row = Row::new(About::Point(point), point.name(), number(plugins), "");
+    let mut rows = vec![row.or_default(differs)];
+    let value = |plugin: &ResolvedPlugin| match point.has_weights() {
+        true => format!("weight {}", plugin.weight),
+        false => "on".to_owned(),
+    };
+    let off = || "off".to_owned();
     for plugin in plugins {
         let before = usual.iter().find(|other| other.name == plugin.name);
-        let changed = before.is_none_or(|before| before.weight != plugin.weight);
-        let value = match point.has_weights() {
-            true => format!("weight {}", plugin.weight),
-            false => "on".to_owned(),
-        };
-        rows.push(plugin_row(registry, &plugin.name, value, changed));
+        let is_usual = before.is_some_and(|before| before.weight == plugin.weight);
+        let differs = (!is_usual).then(|| before.map_or_else(off, value));
+        rows.push(plugin_row(registry, &plugin.name, value(plugin)).or_default(differs));
     }
     let missing = usual.iter().filter(|p| !plugins.iter().any(|here| here.name == p.name));
-    rows.extend(missing.map(|plugin| plugin_row(registry, &plugin.name, "off".to_owned(), true)));
+    let off = |p: &ResolvedPlugin| plugin_row(registry, &p.name, off()).or_default(Some(value(p)));
+    rows.extend(missing.map(off));
     rows
 }
 
-fn plugin_row(registry: &[PluginDescriptor], name: &str, value: String, changed: bool) -> Row {
+fn plugin_row(registry: &[PluginDescriptor], name: &str, value: String) -> Row {
     let known = find_plugin(registry, name);
     let about = known.map_or(About::OtherPlugin, |plugin| About::Plugin(*plugin));
-    Row::new(about, name, value, changed, known.map_or("", |plugin| plugin.doc))
+    Row::new(about, name, value, known.map_or("", |plugin| plugin.doc))
 }
 
 /// The arguments of the plugins that are built, as the scheduler uses them.
@@ -203,18 +214,14 @@ fn arguments_of(own: &PluginConfig, config: &ResolvedConfig) -> Vec<Row> {
     let Some(args) = plugin.args else { return raw_arguments(plugin, given) };
     let usual = Some(args.default(&config.features).encode());
     let show = |fields: &Option<YamlValue>, name: &str| match fields {
-        Some(fields) => fields.get(name).map_or_else(|| "not set".to_owned(), compact),
-        None => "not set".to_owned(),
+        Some(fields) => fields.get(name).map_or_else(|| NOT_SET.to_owned(), compact),
+        None => NOT_SET.to_owned(),
     };
     let row = |argument: &ArgumentDoc| {
         let (value, default) = (show(&given, argument.name), show(&usual, argument.name));
         let name = format!("{}.{}", plugin.name, argument.name);
-        let changed = value != default;
-        let doc = match changed {
-            true => format!("{} By default {default}.", argument.doc),
-            false => argument.doc.to_owned(),
-        };
-        Row::new(About::Argument(*plugin), &name, value, changed, &doc)
+        let differs = (value != default).then_some(default);
+        Row::new(About::Argument(*plugin), &name, value, argument.doc).or_default(differs)
     };
     args.docs.iter().map(row).collect()
 }
@@ -224,7 +231,8 @@ fn raw_arguments(plugin: &PluginDescriptor, given: Option<YamlValue>) -> Vec<Row
     let fields = given.into_iter().flat_map(arguments_in);
     let row = |(field, value): (String, YamlValue)| {
         let name = format!("{}.{field}", plugin.name);
-        Row::new(About::Argument(*plugin), &name, compact(&value), true, "As written.")
+        let row = Row::new(About::Argument(*plugin), &name, compact(&value), "As written.");
+        row.or_default(Some(NOT_SET.to_owned()))
     };
     fields.map(row).collect()
 }
@@ -245,12 +253,13 @@ fn extender(extender: &Extender) -> Vec<Row> {
         "{calls} {failing} Its scores are multiplied by {}; a call times out after {}.",
         extender.weight, extender.http_timeout
     );
-    vec![Row::new(About::Extender, &extender.url_prefix, offered.join(" "), true, &doc)]
+    let row = Row::new(About::Extender, &extender.url_prefix, offered.join(" "), &doc);
+    vec![row.or_default(Some("none".to_owned()))]
 }
 
 fn gate(feature: Feature, spec: GateSpec, gates: FeatureGates) -> Row {
     let on = gates.enabled(feature);
-    let value = if on { "on" } else { "off" };
-    let changed = on != spec.default;
-    Row::new(About::Gate(feature), feature.name(), value, changed, feature.effect())
+    let word = |on| if on { "on" } else { "off" };
+    let differs = (on != spec.default).then(|| word(spec.default).to_owned());
+    Row::new(About::Gate(feature), feature.name(), word(on), feature.effect()).or_default(differs)
 }

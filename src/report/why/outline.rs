@@ -3,7 +3,7 @@
 
 use super::{WhyDetail, head, names, nodes, nominated, placement, preemption, queue, spread};
 use crate::report::lines_shown;
-use crate::report::outline::{LinkTarget, Outline, OutlineItem, Tone};
+use crate::report::outline::{LinkTarget, Outline, OutlineItem, Tone, with_colon};
 use kubestep_api::words::count;
 use kubestep_debug::why::{NodeWhy, RejectedGroup, Why};
 
@@ -122,8 +122,9 @@ fn attempts(why: &Why, outline: &mut Outline) {
     for attempt in why.attempts.iter().rev() {
         let node = attempt.node.map(|node| format!(" on {node}")).unwrap_or_default();
         let (number, cycle, outcome) = (attempt.attempt, attempt.cycle, attempt.outcome);
-        let text = format!("attempt {number}, cycle {cycle}: {outcome}{node} {}", attempt.message);
-        outline.items.push(OutlineItem::new(1, text.trim_end()).to(LinkTarget::Cycle(cycle)));
+        let message = with_colon(&attempt.message);
+        let text = format!("attempt {number}, cycle {cycle}: {outcome}{node}{message}");
+        outline.items.push(OutlineItem::new(1, text).to(LinkTarget::Cycle(cycle)));
     }
 }
 

@@ -340,7 +340,11 @@ impl KeyInput {
     /// The hints of the last line, and help, which always fits.
     pub fn hints(&self, view: ViewId, model: &Model) -> (Vec<KeyHint>, KeyHint) {
         let valid = all().filter(|action| !action.hint.is_empty() && action.views.has(view));
-        let valid = valid.filter(|action| action.name != "fix" || model.has_pending());
+        let valid = valid.filter(|action| match action.name {
+            "why" => view.is_about_pods(),
+            "fix" => view.is_about_pods() && model.has_pending(),
+            _ => true,
+        });
         // What works only here is least known, so it comes first.
         let (here, everywhere): (Vec<_>, Vec<_>) =
             valid.partition(|action| action.views != ViewSet::ALL);

@@ -135,6 +135,7 @@ pub fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
             (!name.is_empty()).then(|| node(name))
         }
         ViewId::Timeline => Some(pod(model.cycles.get(row?)?.pod)),
+        ViewId::Events => Some(pod(model.events.get(row?)?.1.pod())),
         ViewId::Why => Some(pod(model.why.as_ref()?.pod?)),
         _ => Some(pod(model.cycle()?.pod)),
     }

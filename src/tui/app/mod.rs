@@ -4,6 +4,7 @@
 //! terminal or the keys leaves as an [`Effect`].
 
 mod chip;
+mod details;
 mod look;
 mod marks;
 #[cfg(test)]
@@ -106,6 +107,7 @@ pub struct App {
     /// How far the details can be scrolled.
     detail_room: usize,
     detail_focused: bool,
+    detail_height: details::DetailHeight,
     prompt: Option<Prompt>,
     windows: Vec<Window>,
     appearance: LookOptions,
@@ -143,6 +145,7 @@ impl App {
             detail_scroll: 0,
             detail_room: 0,
             detail_focused: false,
+            detail_height: details::DetailHeight::default(),
             prompt: None,
             windows: Vec::new(),
             appearance,

@@ -41,6 +41,7 @@ impl App {
         if let Some(key) = self.row_to_select.take() {
             self.grid(view).select_key(&*source, key);
         }
+        self.measure_details(&*source, model);
         self.refresh_window();
     }
 
@@ -99,6 +100,9 @@ impl App {
         }
         let (source, tier) = (self.source(model), self.tier());
         let grid = self.grid(self.view);
+        if grid.total() == 0 {
+            return self.hint("there are no rows here");
+        }
         let before = grid.column;
         grid.choose_column(&*source, by, tier);
         if grid.column == before {

@@ -43,15 +43,18 @@ impl App {
     }
 
     /// The pod that the answer in the details is about: that of the selected row, in the views and at the
-    /// widths that have room for it.
+    /// widths that have room for it. Rows that are not there leave room at any width.
     pub(in crate::tui) fn answered_pod(&self, model: &Model) -> Option<NamespacedName> {
         use ViewId::{Cycle, Filter, Pods, Preemption, Queues, Scores, Timeline, Waiting};
         let tier = WidthTier::of(self.size.0);
+        let is_empty = self.grids.get(&self.view).is_some_and(|grid| grid.total() == 0);
         let shown = match self.view {
             // Before the first cycle the few lines tell what one is looking at.
             Queues => tier == WidthTier::Wide || !model.cycles.is_empty(),
             Cycle => tier == WidthTier::Wide,
-            Filter | Pods | Preemption | Scores | Timeline | Waiting => tier > WidthTier::Compact,
+            Filter | Pods | Preemption | Scores | Timeline | Waiting => {
+                tier > WidthTier::Compact || is_empty
+            }
             _ => false,
         };
         if !shown || model.inspected.is_some() {

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::{App, Effect};
-use crate::tui::layout::{self, WidthTier};
+use crate::tui::layout::{self, PaneNeeds, WidthTier};
 use crate::tui::model::Model;
 use crate::tui::view::{View, ViewContext, ViewId};
 use crate::tui::widget::status_line::Severity;
@@ -42,7 +42,9 @@ impl App {
         let screen = Rect::new(0, 0, self.size.0, self.size.1);
         match self.wide {
             true => u16::MAX,
-            false => layout::panes(screen, WidthTier::of(self.size.0), (0, 0)).0.width,
+            false => {
+                layout::panes(screen, WidthTier::of(self.size.0), PaneNeeds::default()).0.width
+            }
         }
     }
 

@@ -18,6 +18,8 @@ pub fn what(entry: &Entry) -> String {
         Entry::Cycle(record) => record.outcome.as_str().to_owned(),
         Entry::Move(moved) => moved.describe(),
         Entry::Hint(hint) => format!("{}: {}", hint.plugin, hint.answer),
+        // "Preempted by …" has its reason in itself.
+        Entry::Event(_, event) if event.note.starts_with(event.reason) => event.note.clone(),
         Entry::Event(_, event) => format!("{}: {}", event.reason, event.note),
     }
 }

@@ -48,6 +48,8 @@ scopes! {
     SelectionCell = "selection.cell",
     /// The row of the debugger's position.
     Cursor = "cursor",
+    /// The cycle of the debugger's position in the strip of all cycles.
+    CursorCycle = "cursor.cycle",
     /// Where a breakpoint sits.
     Breakpoint = "breakpoint",
     /// A row that a person marked.

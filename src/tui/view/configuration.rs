@@ -2,10 +2,11 @@
 //! they run with their weights, arguments, extenders, feature gates; what is not the default is marked.
 
 use super::View;
-use crate::tui::glyph::CHANGED;
+use crate::tui::glyph::DIFFERS;
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::Model;
+use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_config::manual;
@@ -14,12 +15,22 @@ use kubestep_config::rows::{About, Row};
 /// Wider than any paragraph: the pane wraps by itself.
 const UNWRAPPED: usize = 10_000;
 
+/// Most columns of a value, and of a default: what is longer is a structure, which the details show.
+const VALUE: usize = 12;
+/// Columns of the sign before a default that is not in use.
+const SIGN: usize = 2;
+
 /// The rows of the configuration.
 pub struct ConfigurationView<'a>(pub &'a Model);
 
 impl ConfigurationView<'_> {
     fn row(&self, row: usize) -> Option<&Row> {
         self.0.configuration.rows.get(row)
+    }
+
+    /// Columns of the widest of what `width_of` measures of each row.
+    fn widest(&self, width_of: impl Fn(&Row) -> usize) -> usize {
+        self.0.configuration.rows.iter().map(width_of).max().unwrap_or(0)
     }
 }
 
@@ -51,9 +62,19 @@ impl GridSource for ConfigurationView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::name("setting", 34, 44),
-            1 => GridColumn::name("value", 19, 26),
-            2 => GridColumn::text("default", 9),
+            0 => {
+                let name = |row: &Row| indent(row.about).len() + width(&row.name);
+                GridColumn::fitted("setting", 34, self.widest(name))
+            }
+            1 => {
+                let widest = self.widest(|row| width(&row.value)).clamp(5, VALUE);
+                GridColumn::text("value", widest as u16)
+            }
+            2 => {
+                let default = |row: &Row| row.default.as_deref().map_or(0, width) + SIGN;
+                let widest = self.widest(default).clamp(7, VALUE);
+                GridColumn::text("default", widest as u16)
+            }
             _ => GridColumn::prose_in(self, column, "what it does", 20)
                 .shown_from(WidthTier::Standard),
         }
@@ -67,11 +88,11 @@ impl GridSource for ConfigurationView<'_> {
                 out.text.push_str(&row.name);
             }
             1 => out.set(&row.value, Scope::Text),
-            2 => match row.changed {
-                Some(true) => out.set(CHANGED, Scope::VerdictWait),
-                Some(false) => out.set("default", Scope::TextDim),
-                None => {}
-            },
+            2 => {
+                if let Some(default) = &row.default {
+                    out.set(&format!("{DIFFERS} {default}"), Scope::VerdictWait);
+                }
+            }
             _ => out.set(&row.doc, Scope::TextDim),
         }
     }
@@ -102,10 +123,12 @@ impl View for ConfigurationView<'_> {
         let Some(row) = self.row(row) else { return Vec::new() };
         let value = if row.value.is_empty() { String::new() } else { format!(": {}", row.value) };
         let mut lines = vec![DetailLine::heading(format!("{}{value}", row.name))];
-        lines.extend(match row.changed {
-            Some(true) => Some(DetailLine::text("not the default").scoped(Scope::VerdictWait)),
-            Some(false) => Some(DetailLine::text("the default").scoped(Scope::TextDim)),
-            None => None,
+        lines.extend(match (&row.default, row.changed) {
+            (Some(default), _) => Some(
+                DetailLine::text(format!("not the default: {default}")).scoped(Scope::VerdictWait),
+            ),
+            (None, Some(_)) => Some(DetailLine::text("the default").scoped(Scope::TextDim)),
+            (None, None) => None,
         });
         if !row.doc.is_empty() {
             lines.push(DetailLine::text(&row.doc));

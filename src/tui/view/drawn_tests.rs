@@ -285,8 +285,9 @@ fn a_title_keeps_the_cycle_behind_a_long_name_of_a_pod() {
         many().replace("name: small", "name: payment-gateway-reconciliation-worker-7d9f8b6c5d-x1");
     for (keys, title) in [("3", "Filter of "), ("4", "Scores of "), ("8", "Preemption for ")] {
         let mut live = LiveInterface::new(session(&text), (80, 24)).keys("n").keys(keys);
-        let title = format!("{title}default/payment-…r-7d9f8b6c5d-x1 in cycle 1");
-        assert!(live.lines()[2].contains(&title), "{}", live.lines()[2]);
+        let line = live.lines()[2].clone();
+        assert!(line.contains(&format!("{title}default/p")), "{line}");
+        assert!(line.contains("9f8b6c5d-x1 in cycle 1"), "{line}");
     }
 }
 

@@ -23,14 +23,35 @@ impl EventsView<'_> {
         self.0.events.get(row).map(|(at, _)| EntryId(*at))
     }
 
-    /// Whether the entry comes after the debugger's position.
-    fn is_future(&self, row: usize) -> bool {
+    /// The number of rows that have happened at the debugger's position.
+    fn past(&self) -> usize {
         let reached = self.0.entries_reached.filter(|_| self.0.inspected.is_none());
-        reached.zip(self.at(row)).is_some_and(|(reached, at)| at.0 as usize >= reached)
+        let past = |reached| self.0.events.partition_point(|(at, _)| (*at as usize) < reached);
+        reached.map_or(self.rows(), past)
+    }
+
+    /// The row of the debugger's position: the entry on which it stands; in the past, the last one that
+    /// has happened.
+    fn position(&self) -> Option<usize> {
+        let Some(entry) = self.0.frame().and_then(|frame| frame.entry) else {
+            let past = self.past();
+            return (past < self.rows()).then(|| past.checked_sub(1)).flatten();
+        };
+        self.0.events.binary_search_by_key(&entry.0, |(at, _)| *at).ok()
     }
 
     fn widest_pod(&self) -> usize {
         shared::widest(self.0.events.iter().map(|(_, entry)| entry.pod()))
+    }
+
+    /// Columns of what a column shows; of very many rows, the usual ones.
+    fn widest(&self, column: usize, title: &str, usual: usize) -> u16 {
+        let text = |row| {
+            let mut out = CellWriter::default();
+            self.cell(row, column, &mut out);
+            out.text
+        };
+        shared::widest_text(title, (0..self.rows()).map(text), usual)
     }
 
     fn entry(&self, row: usize) -> Option<&Entry> {
@@ -38,8 +59,10 @@ impl EventsView<'_> {
     }
 }
 
-/// Columns of the longest usual cause.
+/// Columns of the longest usual time, cause and plugin.
+const TIME: usize = 8;
 const CAUSE: usize = 26;
+const PLUGIN: usize = 24;
 
 /// The events, by their labels, that move a pod because something failed.
 const FAILURES: [&str; 1] = ["ScheduleAttemptFailure"];
@@ -66,18 +89,20 @@ impl GridSource for EventsView<'_> {
     fn column(&self, column: usize) -> GridColumn {
         match column {
             0 => GridColumn::fitted("pod", 18, self.widest_pod()),
-            1 => GridColumn::number("time", 8),
+            1 => GridColumn::number("time", self.widest(column, "time", TIME)),
             2 => GridColumn::text("what", 5),
-            3 => GridColumn::prose_in(self, column, "from → to, or answer", 26),
-            4 => GridColumn::fitted("cause", 18, CAUSE),
-            _ => GridColumn::name("plugin", 12, 24).shown_from(WidthTier::Standard),
+            3 => GridColumn::prose_in(self, column, "from → to, or answer", 20),
+            4 => GridColumn::text("cause", self.widest(column, "cause", CAUSE)),
+            // The details say it too, and the message needs the room.
+            _ => GridColumn::text("plugin", self.widest(column, "plugin", PLUGIN))
+                .shown_from(WidthTier::Wide),
         }
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(entry) = self.entry(row) else { return };
         let dim = matches!(entry, Entry::Hint(_));
-        out.scope = match (self.is_future(row), dim) {
+        out.scope = match (row >= self.past(), dim) {
             (true, _) => Scope::Future,
             (false, true) => Scope::TextDim,
             (false, false) => Scope::Text,
@@ -100,7 +125,7 @@ impl GridSource for EventsView<'_> {
     }
 
     fn is_current(&self, row: usize) -> bool {
-        self.at(row).is_some() && self.at(row) == self.0.frame().and_then(|frame| frame.entry)
+        self.position() == Some(row)
     }
 
     fn has_break(&self, row: usize) -> bool {
@@ -140,6 +165,10 @@ impl View for EventsView<'_> {
         "Nothing has moved yet.".into()
     }
 
+    fn dims_future(&self) -> bool {
+        self.past() < self.rows()
+    }
+
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(entry) = self.entry(row) else { return Vec::new() };
         let mut lines = vec![
@@ -155,9 +184,7 @@ impl View for EventsView<'_> {
         lines
     }
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        let entry = self.0.frame()?.entry?;
-        let row = self.0.events.binary_search_by_key(&entry.0, |(at, _)| *at).ok()?;
-        Some((row, None))
+        self.position().map(|row| (row, None))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {

@@ -12,6 +12,7 @@ mod drawn_tests;
 mod events;
 mod extended;
 mod filter;
+mod filter_counts;
 mod funnel;
 mod heat;
 mod messages;
@@ -21,6 +22,8 @@ mod pods;
 mod preemption;
 mod preemption_bars;
 mod queues;
+#[cfg(test)]
+mod room_tests;
 mod scores;
 mod shape;
 mod shared;
@@ -61,6 +64,11 @@ pub trait View: GridSource {
     /// Whether cells are dimmed because they come after the step in which the debugger stands.
     fn dims_future(&self) -> bool {
         false
+    }
+
+    /// What cells leave out on a narrow terminal.
+    fn hidden_part(&self) -> Option<&'static str> {
+        None
     }
 
     /// How much there is, where a row is not one thing.

@@ -58,6 +58,8 @@ impl ResourceUse {
 
 /// The resources that are drawn, in the order of their columns and of the maps.
 const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
+/// Cells of a bar on narrow terminals, which have no room for percentages.
+const NARROW_BAR: usize = 6;
 /// That which is a number only: a node is rarely full of pods.
 const PODS: usize = 2;
 /// The column of the first of them.
@@ -184,7 +186,7 @@ impl<'a> NodesView<'a> {
             }
         }
         let bar = match room {
-            0..=89 => 6,
+            0..=89 => NARROW_BAR,
             90..=129 => 10,
             _ => 14,
         };
@@ -241,6 +243,11 @@ impl<'a> NodesView<'a> {
         self.uses(row).map_or(0, |uses| uses.0[PODS].reserved)
     }
 
+    /// Whether there is room for percentages.
+    fn has_percent(&self) -> bool {
+        self.bar > NARROW_BAR
+    }
+
     /// A bar with the share in percent where there is room, and the amounts.
     fn draw_use(&self, row: usize, at: usize, out: &mut CellWriter) {
         let Some(of) = self.uses(row).map(|uses| uses.0[at]) else { return };
@@ -249,9 +256,9 @@ impl<'a> NodesView<'a> {
         }
         let load = of.load();
         load.draw(self.bar, out);
-        let percent = match self.bar {
-            ..=6 => String::new(),
-            _ => format!(" {:>3}%", load.used / 10),
+        let percent = match self.has_percent() {
+            true => format!(" {:>3}%", load.used / 10),
+            false => String::new(),
         };
         let ratio = format!("{:>width$}", of.ratio(DRAWN[at]), width = self.ratios[at]);
         out.part(&format!("{percent} {ratio}"), Scope::Text);
@@ -323,7 +330,7 @@ impl GridSource for NodesView<'_> {
             1 => GridColumn::text("state", 11),
             4 => GridColumn::number(DRAWN[2], self.ratios[2].max(4) as u16),
             2..4 => {
-                let percent = if self.bar > 6 { 5 } else { 0 };
+                let percent = if self.has_percent() { 5 } else { 0 };
                 let all = self.bar + percent + 1 + self.ratios[column - FIRST_DRAWN];
                 GridColumn::text(
                     DRAWN[column - FIRST_DRAWN],
@@ -404,6 +411,10 @@ impl GridSource for NodesView<'_> {
 }
 
 impl View for NodesView<'_> {
+    fn hidden_part(&self) -> Option<&'static str> {
+        (!self.has_percent()).then_some("percentages")
+    }
+
     fn location(&self, row: usize, _column: usize) -> Option<String> {
         Some(format!("node:{}", self.node(row)?.name))
     }

@@ -3,6 +3,7 @@
 use super::{OnEnter, View};
 use crate::report::outline::{LinkTarget, OutlineItem, Tone};
 use crate::tui::command::Command;
+use crate::tui::glyph::FOLDS;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, FoldedOutline, Model, OutlineKind};
 use crate::tui::theme::Scope;
@@ -82,8 +83,7 @@ impl GridSource for OutlineView<'_> {
         let more = self.open.get(row).is_some_and(|at| folding.outline.has_more(*at));
         let mark = match (more, folding.is_folded(item)) {
             (false, _) => " ",
-            (true, true) => "+",
-            (true, false) => "-",
+            (true, folded) => FOLDS[usize::from(!folded)],
         };
         let tone = match item.tone {
             Tone::Bad => "✗ ",

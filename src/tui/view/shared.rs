@@ -62,6 +62,19 @@ pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
     pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
 }
 
+/// Rows whose texts are measured for the width of a column.
+const MEASURED_TEXTS: usize = 500;
+
+/// Columns of the widest of the texts of all rows, at least those of `least`; of very many rows, the
+/// `usual` ones.
+pub fn widest_text(least: &str, texts: impl ExactSizeIterator<Item = String>, usual: usize) -> u16 {
+    let widest = match texts.len() {
+        0..=MEASURED_TEXTS => texts.map(|text| width(&text)).max().unwrap_or(0),
+        _ => usual,
+    };
+    u16::try_from(widest.max(width(least))).unwrap_or(u16::MAX)
+}
+
 /// The labels of the node called `name`.
 pub fn labels_of(model: &Model, name: Symbol) -> Option<&Labels> {
     Some(&model.nodes.named(name)?.node.as_ref()?.metadata.labels)

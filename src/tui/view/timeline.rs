@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use super::shared::{outcome_lines, since_start};
 use super::{OnEnter, View, ViewId, funnel, shared};
-use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, VerdictSign};
+use crate::tui::glyph::{MORE_LEFT, MORE_RIGHT, VerdictSign};
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::StyledParts;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -18,8 +17,8 @@ use kubestep_debug::Position as Frame;
 use kubestep_debug::message::brief;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
-/// Cycles whose outcomes are measured for the width of a column.
-const MEASURED: usize = 500;
+/// Instead of an outcome, with its sign.
+const UNDER_WAY: &str = "○ under way";
 
 /// The rows of the timeline.
 pub struct TimelineView<'a>(pub &'a Model);
@@ -31,18 +30,14 @@ impl TimelineView<'_> {
 
     /// As wide as the longest outcome; of very many cycles, as it can be.
     fn outcome_width(&self) -> u16 {
-        let cycles = self.0.cycles.iter().take(MEASURED + 1);
-        let widest = cycles.map(|cycle| width(cycle.outcome.as_str()) + 2).max().unwrap_or(0);
-        let known = self.0.cycles.len() <= MEASURED;
-        if known { widest.max(11) as u16 } else { 15 }
+        let outcomes = self.0.cycles.iter().map(|cycle| format!("  {}", cycle.outcome.as_str()));
+        shared::widest_text(UNDER_WAY, outcomes, 15)
     }
 
     /// As wide as the longest time; of very many cycles, as it can be.
     fn time_width(&self) -> u16 {
-        let cycles = self.0.cycles.iter().take(MEASURED + 1);
-        let widest = cycles.map(|cycle| width(&since_start(self.0, cycle.time))).max();
-        let known = self.0.cycles.len() <= MEASURED;
-        if known { widest.unwrap_or(0).max(5) as u16 } else { 8 }
+        let times = self.0.cycles.iter().map(|cycle| since_start(self.0, cycle.time));
+        shared::widest_text("time", times, 8)
     }
 
     /// Columns of the widest `passed/all`.
@@ -57,13 +52,18 @@ impl TimelineView<'_> {
     }
 }
 
+/// Whether the debugger stands before a cycle.
+fn is_future(model: &Model, cycle: usize) -> bool {
+    !model.at_end && model.position.is_none_or(|position| cycle > position.cycle)
+}
+
 /// A sign for each cycle, coloured by its outcome, with the debugger's position in the middle
 /// where not all fit into `width` columns.
 pub fn strip(model: &Model, width: usize) -> StyledParts {
     let all = model.cycles.len();
     let position = model.position.map(|position| position.cycle);
-    // Beside the numbers on both sides and the mark of the position.
-    let sides = if all < width { 1 } else { 2 * (all.to_string().len() + 3) + 1 };
+    // Beside the numbers on both sides.
+    let sides = if all <= width { 0 } else { 2 * (all.to_string().len() + 3) };
     let room = width.saturating_sub(sides).max(1);
     let middle = position.unwrap_or(all).saturating_sub(room / 2);
     let first = middle.min(all.saturating_sub(room));
@@ -75,10 +75,9 @@ pub fn strip(model: &Model, width: usize) -> StyledParts {
     for (at, cycle) in model.cycles.iter().enumerate().take(last).skip(first) {
         let under_way = model.under_way && position == Some(at);
         let verdict = if under_way { VerdictSign::Pending } else { of_outcome(cycle.outcome) };
-        if position == Some(at) {
-            parts.push((CURSOR.into(), Scope::Cursor));
-        }
         let scope = match cycle.preemption.is_some() && !under_way {
+            _ if position == Some(at) => Scope::CursorCycle,
+            _ if is_future(model, at) => Scope::Future,
             true => Scope::VerdictPending,
             false => verdict.scope(),
         };
@@ -153,8 +152,8 @@ impl GridSource for TimelineView<'_> {
             2 => write!(out, "{}", since_start(self.0, cycle.time)),
             3 => write!(out, "{}", cycle.attempt),
             4 if under_way => {
-                out.set(VerdictSign::Pending.glyph(), VerdictSign::Pending.scope());
-                out.write_str(" under way")
+                out.set(UNDER_WAY, VerdictSign::Pending.scope());
+                Ok(())
             }
             // What the rest of the cycle did is not known yet.
             5.. if under_way => Ok(()),
@@ -175,6 +174,9 @@ impl GridSource for TimelineView<'_> {
                 Ok(())
             }
         };
+        if is_future(self.0, row) {
+            out.scope = Scope::Future;
+        }
     }
 
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
@@ -214,6 +216,10 @@ impl View for TimelineView<'_> {
 
     fn banner(&self, width: u16) -> Vec<StyledParts> {
         if self.0.cycles.is_empty() { Vec::new() } else { vec![strip(self.0, usize::from(width))] }
+    }
+
+    fn dims_future(&self) -> bool {
+        self.0.cycles.len().checked_sub(1).is_some_and(|last| is_future(self.0, last))
     }
 
     fn empty(&self) -> String {

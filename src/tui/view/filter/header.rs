@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::report;
 use crate::tui::glyph::VerdictSign;
 use crate::tui::text::{head, width, words};
-use crate::tui::view::cycle::{FilterCounts, verdicts_on_nodes};
+use crate::tui::view::filter_counts::{FilterCounts, verdicts_on_nodes};
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, VerdictId};

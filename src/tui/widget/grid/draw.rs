@@ -36,8 +36,9 @@ pub fn draw_columns(
     paint: &Paint,
     focused: bool,
 ) -> Option<Position> {
-    // Of little room, rows get at least half.
-    let headers = source.header_lines().min(area.height / 2).max(source.header_lines().min(1));
+    // Columns without a row tell nothing. Of little room, rows get at least half.
+    let titles = if state.total() == 0 { 0 } else { source.header_lines() };
+    let headers = titles.min(area.height / 2).max(titles.min(1));
     if area.height <= headers || area.width <= MARK {
         return None;
     }
@@ -95,10 +96,12 @@ fn draw_header(
             let mark = if y == area.y { mark } else { "" };
             let room = usize::from(placed.width).saturating_sub(width(mark));
             let title = format!("{}{mark}", fit(title, room, Truncation::Middle));
-            put_aligned(buffer, area, y, placed, &title, scope, paint);
+            let line = Rect { y, height: 1, ..area };
+            put_aligned(buffer, line, (placed, placed.column.cut), &title, scope, paint);
         }
         if !note.is_empty() && area.height > 1 {
-            put_aligned(buffer, area, area.bottom() - 1, placed, note, Scope::TextDim, paint);
+            let line = Rect { y: area.bottom() - 1, height: 1, ..area };
+            put_aligned(buffer, line, (placed, placed.column.cut), note, Scope::TextDim, paint);
         }
     }
     if placement.hidden.left > 0 {
@@ -128,7 +131,10 @@ fn draw_row(
         out.clear();
         source.cell(row, placed.index, out);
         match out.parts.is_empty() {
-            true => put_aligned(buffer, area, area.y, placed, &out.text, out.scope, paint),
+            true => {
+                let cut = out.cut.unwrap_or(placed.column.cut);
+                put_aligned(buffer, area, (placed, cut), &out.text, out.scope, paint);
+            }
             false => put_parts(buffer, area, placed, out, paint),
         }
     }
@@ -147,22 +153,22 @@ fn put_parts(
     out.styled().fold(x, |x, (text, scope)| paint.put(buffer, cell, x, area.y, text, scope));
 }
 
+/// Writes the text of a column into a line.
 fn put_aligned(
     buffer: &mut Buffer,
-    area: Rect,
-    y: u16,
-    placed: &PlacedColumn,
+    line: Rect,
+    (placed, cut): (&PlacedColumn, Truncation),
     text: &str,
     scope: Scope,
     paint: &Paint,
 ) {
     let clean = sanitize::clean(text);
-    let shown = fit(&clean, usize::from(placed.width), placed.column.cut);
+    let shown = fit(&clean, usize::from(placed.width), cut);
     let blank = match placed.column.align {
         Align::Left => 0,
         Align::Right => placed.width.saturating_sub(width(&shown) as u16),
     };
-    paint.put_clean(buffer, area, (area.x + MARK + placed.x + blank, y), &shown, scope);
+    paint.put_clean(buffer, line, (line.x + MARK + placed.x + blank, line.y), &shown, scope);
 }
 
 /// The selection is laid over the finished line, so that verdicts keep their colour on it.

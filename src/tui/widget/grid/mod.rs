@@ -270,6 +270,8 @@ pub struct CellWriter {
     pub scope: Scope,
     /// Where parts with other styles begin in the text, in bytes.
     pub parts: Vec<(usize, Scope)>,
+    /// Where the text is cut, if not as the others of the column.
+    pub cut: Option<Truncation>,
 }
 
 impl CellWriter {
@@ -278,6 +280,7 @@ impl CellWriter {
         self.text.clear();
         self.scope = Scope::Text;
         self.parts.clear();
+        self.cut = None;
     }
 
     /// Appends text with a style of its own.
