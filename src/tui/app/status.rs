@@ -33,6 +33,7 @@ impl App {
             model,
             messages: self.messages.clone(),
             width: self.room(),
+            height: self.lines(),
             shape: self.current_shape(),
         })
     }
@@ -44,6 +45,15 @@ impl App {
             true => u16::MAX,
             false => layout::panes(screen, WidthTier::of(self.size.0), (0, 0)).0.width,
         }
+    }
+
+    /// Lines that the rows of a view get at most, below the rule with its title.
+    fn lines(&self) -> u16 {
+        let screen = Rect::new(0, 0, self.size.0, self.size.1);
+        let body = layout::screen(screen, self.has_breadcrumbs()).map(|screen| screen.body);
+        let tier = WidthTier::of(self.size.0);
+        let rows = body.map(|body| layout::panes(body, tier, (0, u16::MAX)).0);
+        rows.map_or(0, |rows| rows.height.saturating_sub(1))
     }
 
     /// Changes whenever the rows of the view on screen may.

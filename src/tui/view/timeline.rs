@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::{outcome_lines, since_start};
+use super::verdict::of_outcome;
 use super::{OnEnter, View, ViewId, funnel, shared};
 use crate::tui::glyph::{CURSOR, MORE_LEFT, MORE_RIGHT, VerdictSign};
 use crate::tui::layout::WidthTier;
@@ -78,11 +79,7 @@ pub fn strip(model: &Model, width: usize) -> StyledParts {
         if position == Some(at) {
             parts.push((CURSOR.into(), Scope::Cursor));
         }
-        let scope = match cycle.preemption.is_some() && !under_way {
-            true => Scope::VerdictPending,
-            false => verdict.scope(),
-        };
-        parts.push((verdict.glyph().into(), scope));
+        parts.push((verdict.glyph().into(), verdict.scope()));
     }
     if last < all {
         parts.push((format!(" {} {MORE_RIGHT}", all - last), Scope::TextDim));
@@ -101,17 +98,6 @@ fn message(cycle: &CycleRecord) -> (Cow<'_, str>, Scope) {
     match shared::uncertainty(cycle).first() {
         Some(condition) => (Cow::Owned(format!("uncertain: {condition}")), Scope::VerdictPending),
         None => (Cow::Borrowed(""), Scope::TextDim),
-    }
-}
-
-/// The sign of an outcome.
-pub(super) fn of_outcome(outcome: Outcome) -> VerdictSign {
-    match outcome {
-        Outcome::Scheduled => VerdictSign::Success,
-        Outcome::Waiting => VerdictSign::Wait,
-        Outcome::Unschedulable => VerdictSign::Unschedulable,
-        Outcome::SchedulerError => VerdictSign::Error,
-        Outcome::Dropped => VerdictSign::Skip,
     }
 }
 
