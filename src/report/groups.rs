@@ -157,10 +157,10 @@ fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> O
     let why = queued.and_then(|queued| queued.gating_message).map(|gate| gate.to_string());
     let why = why.or_else(|| last.map(|record| record.message.clone())).unwrap_or_default();
     let (place, tone) = match (pod.spec.node_name.as_str(), waits_for(world, key)) {
-        ("", Some(waits)) => (waits, Tone::Plain),
+        ("", Some(waits)) => (waits, Tone::Waiting),
         ("", None) => {
-            let place = world.scheduler().queue().queue_of(key).as_str();
-            (format!("{place}{}", with_colon(&why)), Tone::Bad)
+            let queue = world.scheduler().queue().queue_of(key);
+            (format!("{}{}", queue.as_str(), with_colon(&why)), Tone::Queued(queue))
         }
         (node, _) => (format!("on {node}"), Tone::Good),
     };

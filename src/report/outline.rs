@@ -2,6 +2,7 @@
 
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_framework::record::QueueName;
 
 /// The target of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,10 @@ pub enum Tone {
     Bad,
     Good,
     Dim,
+    /// About a pod in a queue.
+    Queued(QueueName),
+    /// About a pod held at Permit.
+    Waiting,
 }
 
 /// A line of an outline.

@@ -148,7 +148,7 @@ pub const HEIGHTS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇",
 /// Fills of adjacent segments, distinguished without colours.
 pub const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
 /// Shades of a heat map, from the lowest.
-pub const SHADES: [&str; 5] = ["·", "░", "▒", "▓", "█"];
+pub const SHADES: [&str; 5] = ["▁", "░", "▒", "▓", "█"];
 /// Marks a line that is folded, and one that is not.
 pub const FOLDS: [&str; 2] = ["▸", "▾"];
 /// Stands for a pod in the active queue.
@@ -183,7 +183,8 @@ fn stand_in(c: char) -> char {
         '○' => 'o',
         '÷' => '/',
         '∞' => '*',
-        '·' | '▁' => '.',
+        '·' => '.',
+        '▁' => '_',
         '•' => 'a',
         '▏' | '▎' | '▍' | '░' | '▂' => '-',
         '▌' | '▋' | '▊' | '▉' | '▇' => '#',

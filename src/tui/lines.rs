@@ -95,13 +95,15 @@ pub struct Wrapped {
     pub scope: Scope,
     /// A drawing behind the text.
     pub drawing: StyledParts,
+    /// Whether a line before it has the beginning of the text.
+    goes_on: bool,
 }
 
 impl Wrapped {
-    /// Label, text and drawing, each with its style; what a node lacks stands out, and in an indented
-    /// text, the names of plugins.
+    /// Label, text and drawing, each with its style; what a node lacks stands out, and at the beginning of
+    /// an indented text, the name of a plugin.
     pub fn parts(&self) -> impl Iterator<Item = (&str, Scope)> {
-        let (name, rest) = match self.label.is_empty() {
+        let (name, rest) = match self.label.is_empty() && !self.goes_on {
             true => leading_name(&self.text),
             false => ("", self.text.as_str()),
         };
@@ -151,7 +153,7 @@ fn with_whole_amounts(text: &str) -> String {
 }
 
 /// The name of a plugin at the beginning of an indented line, with the blanks before it, and the
-/// rest.
+/// rest: what it says, a remark in parentheses, or the next cell of a table.
 fn leading_name(text: &str) -> (&str, &str) {
     let indent = text.len() - text.trim_start_matches(' ').len();
     let word = text[indent..].find(|c: char| !c.is_ascii_alphanumeric());
@@ -161,7 +163,7 @@ fn leading_name(text: &str) -> (&str, &str) {
     let is_name = indent > 1
         && word.starts_with(|c: char| c.is_ascii_uppercase())
         && (2..word.len()).contains(&capitals)
-        && text[end..].starts_with([':', ' ']);
+        && [":", " (", "  "].iter().any(|behind| text[end..].starts_with(behind));
     text.split_at(if is_name { end } else { 0 })
 }
 
@@ -186,7 +188,8 @@ pub fn wrapped(lines: &[DetailLine], columns: usize) -> Vec<Wrapped> {
         for (i, text) in rows.into_iter().enumerate() {
             let label = if i == 0 { label.clone() } else { " ".repeat(width(&label)) };
             let drawing = if i == 0 { line.drawing.clone() } else { StyledParts::new() };
-            out.push(Wrapped { label, is_key: line.is_key, text, scope: line.scope, drawing });
+            let (is_key, scope) = (line.is_key, line.scope);
+            out.push(Wrapped { label, is_key, text, scope, drawing, goes_on: i > 0 });
         }
     }
     out
@@ -288,6 +291,24 @@ mod tests {
         }
         assert_eq!(shortage("a short list, 3 pods shortly"), None);
         assert_eq!(shortage("cpu (400m cpu short)"), Some(5..19));
+    }
+
+    #[test]
+    fn only_the_name_of_a_plugin_at_the_beginning_of_a_text_is_coloured() {
+        let names = |text: &str, columns| -> Vec<String> {
+            let lines = wrapped(&[DetailLine::text(text)], columns);
+            let parts = lines.iter().flat_map(Wrapped::parts);
+            parts.filter(|(_, scope)| *scope == Scope::Name).map(|(it, _)| it.to_owned()).collect()
+        };
+        let blank: [&str; 0] = [];
+        assert_eq!(
+            names("  NodeResourcesFit: Insufficient cpu", 80).concat().trim(),
+            "NodeResourcesFit"
+        );
+        assert_eq!(names("  NodeAffinity (on a-0): no", 80).concat().trim(), "NodeAffinity");
+        let wraps = "  the same on every node: TaintToleration 75, ImageLocality 0";
+        (30..60).for_each(|columns| assert_eq!(names(wraps, columns).concat(), "", "{columns}"));
+        assert_eq!(names("  NodePool spare: m.large", 80).concat(), blank.concat(), "an object");
     }
 
     #[test]

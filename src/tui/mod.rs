@@ -32,6 +32,7 @@ mod messages;
 mod model;
 mod names;
 pub mod offscreen;
+mod pod_sign;
 mod prompt;
 mod render;
 mod sanitize;

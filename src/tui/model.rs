@@ -392,6 +392,15 @@ pub struct QueuedPod {
     pub rejected_by: Vec<Symbol>,
     /// Why it is here, in the scheduler's words.
     pub reason: String,
+    /// The node for which it waits at Permit.
+    pub waits_for: Option<Symbol>,
+}
+
+impl QueuedPod {
+    /// Where the pod is.
+    pub fn place(&self) -> PodPlace {
+        self.waits_for.map_or(PodPlace::Queue(self.queue), PodPlace::Waiting)
+    }
 }
 
 /// A pod held at Permit.

@@ -15,6 +15,7 @@ use super::prompt::{LONGEST, Prompt, Purpose};
 use super::text::{Truncation, fit, width};
 use super::theme::Scope;
 use super::view::{self, View, ViewId};
+use super::widget::bar::StyledParts;
 use super::widget::grid::{self, GridSource, GridState, Hidden, ShownColumns};
 use super::widget::prompt::PromptLine;
 use super::widget::status_line::Severity;
@@ -103,11 +104,15 @@ fn draw_view(
     let grid = app.grid(id);
     // The class of the terminal decides where the panes are, also when wide columns are switched on.
     let shown = ShownColumns::of(&*source, paint.tier, grid.sorted_column());
-    let lines = lines_of(&*source, grid, body.width);
-    let needs = PaneNeeds { columns: shown.natural_width(), lines, details };
-    let (rows, detail) = layout::panes(body, WidthTier::of(body.width), needs);
+    let (columns, tier) = (shown.natural_width(), WidthTier::of(body.width));
+    let needs = |lines| PaneNeeds { columns, lines, details };
+    // How wide the rows are does not depend on how many there are.
+    let (rows, _) = layout::panes(body, tier, needs(0));
+    let banner = source.banner(rows.width.saturating_sub(3));
+    let lines = lines_of(&*source, grid, body.width, &banner);
+    let (rows, detail) = layout::panes(body, tier, needs(lines));
     let inner = Rect { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
-    let inner = draw_banner(buffer, inner, &*source, paint);
+    let inner = draw_banner(buffer, inner, &banner, paint);
     let drawn = (&*source as &dyn GridSource, &shown);
     let mut cursor = grid::draw_columns(buffer, inner, drawn, grid, paint, !detail_focused);
     let mut notes = title_notes(&*source, grid);
@@ -133,14 +138,14 @@ fn draw_view(
 /// The lines that all rows take, with the rule, the header and the drawing above them. What a filter
 /// hides counts too, so that the panes stay where they are while one types. Without any row, what is
 /// said in their place takes lines.
-fn lines_of(source: &dyn View, grid: &GridState, columns: u16) -> u16 {
-    const RULE_AND_DRAWING: u16 = 2;
+fn lines_of(source: &dyn View, grid: &GridState, columns: u16, banner: &[StyledParts]) -> u16 {
     const BLANKS: usize = 2;
     let (rows, header) = match grid.total() {
         0 => (super::text::wrap(&source.empty(), empty_columns(columns)).len() + BLANKS, 0),
         rows => (rows, source.header_lines()),
     };
-    u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(header + RULE_AND_DRAWING)
+    let above = 1 + usize::from(header) + banner.len().max(1);
+    u16::try_from(rows.saturating_add(above)).unwrap_or(u16::MAX)
 }
 
 /// Columns of what is said where there is no row.
@@ -148,14 +153,10 @@ fn empty_columns(columns: u16) -> usize {
     usize::from(columns.saturating_sub(4))
 }
 
-/// The drawing above the rows, where these keep the larger part; the room that is left.
-fn draw_banner(buffer: &mut Buffer, area: Rect, source: &dyn View, paint: &Paint) -> Rect {
-    let lines = source.banner(area.width.saturating_sub(3));
-    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    if height == 0 || height.saturating_mul(3) > area.height {
-        return area;
-    }
-    for (y, parts) in (area.y..area.bottom()).zip(&lines) {
+/// As much of the drawing above the rows as leaves these the larger part; the room that is left.
+fn draw_banner(buffer: &mut Buffer, area: Rect, lines: &[StyledParts], paint: &Paint) -> Rect {
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.height / 3);
+    for (y, parts) in (area.y..area.y + height).zip(lines) {
         let line = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
         let put = |x: u16, (text, scope): &(String, Scope)| {
             let room = usize::from(line.right().saturating_sub(x));
@@ -207,6 +208,10 @@ fn title_notes(source: &dyn View, grid: &GridState) -> Vec<String> {
         }
         None => format!("{} of {}", grid.shown(), grid.total()),
     });
+    // The extent leaves no room for where one is.
+    if source.extent().is_some() && grid.lines_below() > 0 {
+        notes.push(count(grid.lines_below(), "more line"));
+    }
     if !grid.filter.is_empty() {
         notes.push(format!("/{}", grid.filter.text()));
     }

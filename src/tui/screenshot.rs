@@ -246,13 +246,15 @@ fn write_run(
     if text.trim().is_empty() {
         return;
     }
-    let bold = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+    let shown = ATTRIBUTES.iter().filter(|(it, ..)| cell.modifier.contains(*it));
+    let shown = shown.filter_map(|(_, _, css)| css.split_once(':'));
+    let attributes: String = shown.map(|(name, value)| format!(" {name}=\"{value}\"")).collect();
     let (baseline, fill) = (top + BASELINE, hex(fg));
     for (column, piece) in pieces(&text) {
         let (x, length) = (left + column * CELL.0, text_width(&piece) as u16 * CELL.0);
         let _ = writeln!(
             out,
-            "<text x=\"{x}\" y=\"{baseline}\" fill=\"{fill}\"{bold} \
+            "<text x=\"{x}\" y=\"{baseline}\" fill=\"{fill}\"{attributes} \
              textLength=\"{length}\">{}</text>",
             escape(&piece)
         );
@@ -337,12 +339,37 @@ mod tests {
     }
 
     #[test]
+    fn svg_has_every_attribute_that_html_has() {
+        let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 8, 4));
+        let mods = [Modifier::UNDERLINED, Modifier::DIM, Modifier::ITALIC, Modifier::BOLD];
+        for (y, modifier) in (0..).zip(mods) {
+            crate::tui::text::put(
+                &mut buffer,
+                0,
+                y,
+                8,
+                "text",
+                Style::new().add_modifier(modifier),
+            );
+        }
+        let story = InterfaceStory::new(model());
+        let picture = svg(&buffer, story.app.theme());
+        let shown = [
+            "text-decoration=\"underline\"",
+            "opacity=\"0.7\"",
+            "font-style=\"italic\"",
+            "font-weight=\"bold\"",
+        ];
+        assert!(shown.iter().all(|attribute| picture.contains(attribute)), "{picture}");
+    }
+
+    #[test]
     fn svg_has_the_glyphs_and_the_themes_colours() {
         let svg = saved("frame.SVG");
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("viewBox=\"0 0 720 432\""));
         assert!(svg.contains("fill=\"#12161c\"/>"), "the surface of the dark theme");
-        assert!(svg.contains("fill=\"#ff7a6b\" font-weight=\"bold\""), "a failure in bold");
+        assert!(svg.contains("fill=\"#ff7d6e\" font-weight=\"bold\""), "a failure in bold");
         assert!(svg.contains("node-a"));
         assert_eq!(escape("a<b>&c"), "a&lt;b&gt;&amp;c");
         let piece = |column, text: &str| (column, text.to_owned());

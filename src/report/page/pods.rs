@@ -80,6 +80,8 @@ fn class(tone: Tone) -> &'static str {
         Tone::Plain => "plain",
         Tone::Heading => "heading",
         Tone::Bad => "bad",
+        Tone::Queued(queue) => queue_class(queue),
+        Tone::Waiting => "wait",
         Tone::Good => "good",
         Tone::Dim => "dim",
     }

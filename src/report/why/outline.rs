@@ -5,7 +5,8 @@ use super::{WhyDetail, head, names, nodes, nominated, placement, preemption, que
 use crate::report::lines_shown;
 use crate::report::outline::{LinkTarget, Outline, OutlineItem, Tone, with_colon};
 use kubestep_api::words::count;
-use kubestep_debug::why::{NodeWhy, RejectedGroup, Why};
+use kubestep_debug::why::{NodeWhy, PodLocation, RejectedGroup, Why};
+use kubestep_framework::record::QueueName;
 
 /// Nodes that are listed one by one, those that miss the least first.
 const NEAR: usize = 20;
@@ -17,8 +18,7 @@ pub fn outline(why: &Why) -> Outline {
     let mut outline = Outline { title: format!("Why {}?", why.pod), items: Vec::new() };
     let mut head = head::lines(why);
     let first = if head.is_empty() { String::new() } else { head.remove(0) };
-    let tone = if why.is_schedulable() { Tone::Good } else { Tone::Bad };
-    let verdict = OutlineItem::heading("verdict", first).tone(tone);
+    let verdict = OutlineItem::heading("verdict", first).tone(tone(why));
     outline.items.push(verdict.clone());
     outline.section(verdict, head);
     // `section` adds the heading again, unless there are no lines.
@@ -36,6 +36,16 @@ pub fn outline(why: &Why) -> Outline {
     attempts(why, &mut outline);
     outline.items.extend(preemption::items(why));
     outline
+}
+
+/// The style of the verdict, by where the pod is.
+fn tone(why: &Why) -> Tone {
+    match &why.place {
+        PodLocation::Bound { .. } | PodLocation::Ended { .. } => Tone::Good,
+        PodLocation::Waiting { .. } => Tone::Waiting,
+        PodLocation::Queue { queue } => Tone::Queued(queue.0),
+        PodLocation::Unserved { .. } | PodLocation::Nowhere => Tone::Queued(QueueName::None),
+    }
 }
 
 /// The causes by reason, with their nodes.

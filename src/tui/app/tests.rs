@@ -283,7 +283,7 @@ fn the_selection_follows_the_debugger() {
     story.model.revision += 1;
     story.refresh();
     assert!(story.lines()[2].contains("3/5"), "{}", story.lines()[2]);
-    assert_eq!(story.lines()[7].chars().next(), Some('▶'));
+    assert_eq!(story.lines()[8].chars().next(), Some('▶'));
 }
 
 #[test]
@@ -365,13 +365,13 @@ fn the_mouse_chooses_rows_columns_and_views_once_it_is_on() {
         story.lines()
     };
     let click = MouseEventKind::Down(MouseButton::Left);
-    let lines = mouse(&mut story, click, 20, 8);
+    let lines = mouse(&mut story, click, 20, 9);
     assert!(lines[2].contains("4/5"), "{}", lines[2]);
     assert!(lines.join("").contains("NodeUnschedulable on node-d"), "{lines:?}");
-    let lines = mouse(&mut story, MouseEventKind::ScrollUp, 20, 8);
+    let lines = mouse(&mut story, MouseEventKind::ScrollUp, 20, 9);
     assert!(lines[2].contains("1/5"), "{}", lines[2]);
-    let lines = mouse(&mut story, click, 3, 3);
-    assert!(lines[3].starts_with("  node▲"), "{}", lines[3]);
+    let lines = mouse(&mut story, click, 3, 4);
+    assert!(lines[4].starts_with("  node▲"), "{}", lines[4]);
     // The point in the breadcrumbs: out to it.
     let event = MouseEvent { kind: click, column: 26, row: 1, modifiers: KeyModifiers::NONE };
     let effect = story.app.mouse(event, &story.model);

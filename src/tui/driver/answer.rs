@@ -11,11 +11,12 @@ use crate::tui::compare::{self, NodeAtTimes};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{BeforePreemption, WhyAnswer};
 use crate::tui::names::CommonNameParts;
+use crate::tui::pod_sign;
 use crate::tui::theme::Scope;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_debug::why::preemption::BudgetState;
-use kubestep_debug::why::{PodLocation, Why, ask};
+use kubestep_debug::why::{Why, ask};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::preemption::budgets::DisruptionBudgets;
 
@@ -97,12 +98,7 @@ pub(super) fn lines(why: &Why, names: &CommonNameParts) -> Vec<DetailLine> {
     if let Cow::Owned(text) = &mut text {
         text.insert_str(text.find('\n').unwrap_or(text.len()), &names.note_of_end());
     }
-    let placed = matches!(why.place, PodLocation::Bound { .. } | PodLocation::Ended { .. });
-    let verdict = match (placed, why.is_schedulable()) {
-        (true, _) => Scope::TextStrong,
-        (false, true) => Scope::VerdictPass,
-        (false, false) => Scope::VerdictFail,
-    };
+    let verdict = pod_sign::headline(&why.place);
     let line = |(at, text): (usize, &str)| {
         let scope = match at {
             0 => verdict,

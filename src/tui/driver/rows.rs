@@ -75,6 +75,7 @@ fn unserved(world: &World) -> Vec<QueuedPod> {
         since: world.now(),
         until: None,
         rejected_by: Vec::new(),
+        waits_for: None,
         reason: format!(
             "no profile serves the scheduler name {:?}, which keeps the pod out of every queue; W explains",
             pod.spec.scheduler_name.as_str()
@@ -111,6 +112,7 @@ fn row(
         until,
         rejected_by,
         reason,
+        waits_for: held.map(|held| held.node()),
     }
 }
 

@@ -168,6 +168,7 @@ fn queued(name: &str, queue: QueueName, until: Option<i64>) -> QueuedPod {
             vec!["NodeResourcesFit".into()]
         },
         reason: String::new(),
+        waits_for: None,
     }
 }
 

@@ -116,18 +116,37 @@ fn text_is_legible_on_its_background() {
     }
 }
 
+/// What rows have besides bars: text, and signs that stand back.
+fn is_in_rows(scope: Scope) -> bool {
+    let in_rows = ["text", "verdict", "score", "name"];
+    in_rows.iter().any(|key| scope::key_covers(key, scope.name()))
+}
+
 #[test]
-fn verdicts_stay_legible_under_the_selection() {
+fn text_stays_legible_under_the_selection() {
     for (name, _) in BUILT_IN {
         let theme = load(name, ColorDepth::Rgb);
         let bars = [Scope::Selection, Scope::SelectionOther, Scope::SelectionCell];
         for bar in bars.iter().filter_map(|s| theme.style(*s).bg.and_then(rgb)) {
-            for scope in Scope::ALL.iter().filter(|s| s.name().starts_with("verdict")) {
+            for scope in Scope::ALL.iter().filter(|scope| is_in_rows(**scope)) {
                 let Some(fg) = theme.style(*scope).fg.and_then(rgb) else { continue };
-                let least = if *scope == Scope::VerdictNone { 1.5 } else { 3.0 };
+                let least = if *scope == Scope::VerdictNone { 1.5 } else { 4.5 };
                 let ratio = contrast(fg, bar);
                 assert!(ratio >= least, "{name} {}: {ratio:.2} < {least}", scope.name());
             }
+        }
+    }
+}
+
+#[test]
+fn the_selection_stands_out_from_the_page_and_its_cell_from_the_row() {
+    for (name, _) in BUILT_IN {
+        let theme = load(name, ColorDepth::Rgb);
+        let Some(page) = theme.surface() else { continue };
+        let ground = |scope| theme.style(scope).bg.and_then(rgb).unwrap();
+        let (row, cell) = (ground(Scope::Selection), ground(Scope::SelectionCell));
+        for (what, ratio) in [("row", contrast(row, page)), ("cell", contrast(cell, row))] {
+            assert!(ratio >= 1.5, "{name}: {what} {ratio:.2}");
         }
     }
 }

@@ -339,7 +339,7 @@ fn few_points_are_no_bar_of_full_length() {
     let cluster = format!("{}{}{pod}", node("a", image), node("b", ""));
     let text = LiveInterface::new(session(&cluster), (120, 36)).keys("n4").text();
     let row = text.lines().find(|line| line.trim_start().starts_with("a ")).unwrap();
-    assert_eq!(row.chars().filter(|c| *c == '█').count(), 10, "12 of 25 points: {text}");
+    assert_eq!(row.chars().filter(|c| *c == '█').count(), 19, "12 of 25 points: {text}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
-//! What a filter plugin answered on the nodes of a cycle, counted.
+//! What a filter plugin said over the evaluated nodes, counted.
 
+use super::verdict;
 use crate::report;
+use crate::tui::glyph::VerdictSign;
 use indexmap::IndexMap;
 use kubestep_framework::record::{CycleRecord, FilterColumn, VerdictId};
 
 /// The verdicts on the nodes, by slot; `None` where the slot holds no node.
-pub(super) fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
+pub fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
     let by_slot: Vec<VerdictId> = cycle.filter.verdicts.iter().collect();
     let order = &cycle.nodes.order;
     let mut on_nodes = vec![None; order.iter().map(|node| node.index() + 1).max().unwrap_or(0)];
@@ -18,7 +20,7 @@ pub(super) fn verdicts_on_nodes(cycle: &CycleRecord) -> Vec<Option<VerdictId>> {
 
 /// A filter plugin's verdicts on the evaluated nodes, counted.
 #[derive(Default)]
-pub(super) struct FilterCounts {
+pub struct FilterCounts {
     /// How often each verdict that rejects was given.
     pub reasons: IndexMap<VerdictId, usize>,
     pub rejected: usize,
@@ -38,6 +40,13 @@ impl FilterCounts {
     /// How many of the nodes pass.
     pub fn passed(&self) -> usize {
         self.asked - self.rejected
+    }
+
+    /// On how many of the rejected nodes preemption can't help.
+    pub fn unresolvable(&self, cycle: &CycleRecord) -> usize {
+        let is_unresolvable =
+            |id: &VerdictId| verdict::of_id(cycle, *id) == VerdictSign::Unresolvable;
+        self.reasons.iter().filter(|(id, _)| is_unresolvable(id)).map(|(_, nodes)| nodes).sum()
     }
 
     /// Those of a column. `on_nodes` has the verdicts on the nodes, by slot.

@@ -68,7 +68,7 @@ fn end(cycle: &CycleRecord, names: &CommonNameParts) -> (String, Scope) {
     if let Some(words) = preempting(cycle) {
         return (words, Scope::VerdictPending);
     }
-    let verdict = super::timeline::of_outcome(cycle.outcome);
+    let verdict = super::verdict::of_outcome(cycle.outcome);
     match (cycle.outcome, cycle.node) {
         (Outcome::Scheduled, Some(node)) => {
             (format!("★ {}", names.short(&node)), Scope::ScoreWinner)

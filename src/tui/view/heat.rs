@@ -28,6 +28,8 @@ pub struct HeatView<'a> {
     lines: Vec<MapLine>,
     columns: usize,
     zone_width: usize,
+    /// Blanks between two cells.
+    gap: u16,
 }
 
 struct MapLine {
@@ -39,15 +41,29 @@ struct MapLine {
 }
 
 impl<'a> HeatView<'a> {
-    /// The rows of a view as its heat map with that number, in `room` terminal columns.
-    pub fn new(model: &'a Model, inner: Box<dyn View + 'a>, map: usize, room: u16) -> HeatView<'a> {
+    /// The rows of a view as its heat map with that number, in `room` terminal columns and lines. Cells have
+    /// a blank between them where all lines fit so.
+    pub fn new(
+        model: &'a Model,
+        inner: Box<dyn View + 'a>,
+        map: usize,
+        (room, height): (u16, u16),
+    ) -> HeatView<'a> {
         let zones = by_zone(model, &*inner);
         let widest = zones.keys().map(|zone| width(zone)).max().unwrap_or(0);
         let zone_width = widest.clamp(4, ZONES);
-        // Beside marks and the zone, each cell with a blank before it.
-        let columns = (usize::from(room).saturating_sub(3 + zone_width) / 2).clamp(8, MOST);
-        let lines = zones.into_iter().flat_map(|(zone, rows)| lines_of(&zone, &rows, columns));
-        HeatView { map, lines: lines.collect(), columns, zone_width, inner }
+        // Beside marks and the zone with the blank behind it.
+        let cells = usize::from(room).saturating_sub(3 + zone_width);
+        let lines_above = 2;
+        let fit = |columns: usize| {
+            let lines = zones.values().map(|rows| rows.len().div_ceil(columns)).sum::<usize>();
+            lines + lines_above <= usize::from(height)
+        };
+        let spaced = (cells / 2).clamp(8, MOST);
+        let gap = u16::from(fit(spaced));
+        let columns = if gap > 0 { spaced } else { cells.clamp(8, MOST) };
+        let lines = zones.iter().flat_map(|(zone, rows)| lines_of(zone, rows, columns)).collect();
+        HeatView { map, lines, columns, zone_width, gap, inner }
     }
 
     fn row(&self, line: usize, column: usize) -> Option<usize> {
@@ -88,7 +104,10 @@ impl GridSource for HeatView<'_> {
 
     fn column(&self, column: usize) -> GridColumn {
         match column {
-            0 => GridColumn::name("zone", self.zone_width as u16, self.zone_width as u16),
+            0 => {
+                let width = self.zone_width as u16 + 1 - self.gap;
+                GridColumn::name("zone", width, width)
+            }
             _ => GridColumn::text("", 1),
         }
     }
@@ -105,6 +124,10 @@ impl GridSource for HeatView<'_> {
             Some(line) if line.number == 0 => out.set(&line.zone, Scope::TextStrong),
             _ => {}
         }
+    }
+
+    fn gap(&self) -> u16 {
+        self.gap
     }
 
     fn is_map(&self) -> bool {

@@ -15,6 +15,8 @@ mod filter;
 mod filter_counts;
 mod funnel;
 mod heat;
+#[cfg(test)]
+mod look_tests;
 mod messages;
 mod nodes;
 mod outline;
@@ -22,6 +24,7 @@ mod pods;
 mod preemption;
 mod preemption_bars;
 mod queues;
+mod resource_use;
 #[cfg(test)]
 mod room_tests;
 mod scores;
@@ -178,6 +181,8 @@ pub struct ViewContext<'a> {
     pub messages: Messages,
     /// Terminal columns that the view may fill.
     pub width: u16,
+    /// Lines that its rows get at most, with what stands above them.
+    pub height: u16,
     /// What is folded, grouped, or drawn as a map.
     pub shape: ViewShape,
 }
@@ -320,9 +325,9 @@ impl ViewId {
     /// The rows for the current model.
     pub fn rows(self, context: ViewContext<'_>) -> Box<dyn View + '_> {
         if let Some(map) = context.shape.map.filter(|map| *map < self.maps().len()) {
-            let (model, width) = (context.model, context.width);
+            let (model, room) = (context.model, (context.width, context.height));
             let plain = ViewContext { shape: context.shape.plain(), ..context };
-            return Box::new(heat::HeatView::new(model, (self.spec().rows)(plain), map, width));
+            return Box::new(heat::HeatView::new(model, (self.spec().rows)(plain), map, room));
         }
         (self.spec().rows)(context)
     }

@@ -1,13 +1,14 @@
 //! The nodes with what is requested of them and what is left.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::extended::ExtendedResource;
+use super::resource_use::{DRAWN, Reserved, ResourceUses, reserved};
 use super::shared::NAMES;
 use super::{OnEnter, View, ViewShape, shared};
-use crate::tui::glyph::{CORDONED, FOLDS, SHADES, VerdictSign};
+use crate::tui::glyph::{CORDONED, FOLDS, HATCH, SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::text::width;
@@ -36,30 +37,6 @@ pub fn taints(node: &NodeInfo) -> Vec<String> {
     taints.iter().map(text).collect()
 }
 
-/// Requested, reserved for nominated pods, and allocatable.
-#[derive(Clone, Copy, Default)]
-struct ResourceUse {
-    requested: i64,
-    reserved: i64,
-    allocatable: i64,
-}
-
-impl ResourceUse {
-    fn load(self) -> Load {
-        Load::of(self.requested, self.reserved, self.allocatable)
-    }
-
-    /// The text of a column: `requested/allocatable`.
-    fn ratio(self, name: &str) -> String {
-        let amount = |value| amount::of(name, value);
-        format!("{}/{}", amount(self.requested), amount(self.allocatable))
-    }
-}
-
-/// The resources that are drawn, in the order of their columns and of the maps.
-const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
-/// Cells of a bar on narrow terminals, which have no room for percentages.
-const NARROW_BAR: usize = 6;
 /// That which is a number only: a node is rarely full of pods.
 const PODS: usize = 2;
 /// The column of the first of them.
@@ -67,48 +44,14 @@ const FIRST_DRAWN: usize = 2;
 /// The first column after the drawn resources.
 const FIRST_TRAILING: usize = FIRST_DRAWN + DRAWN.len();
 
-/// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
-type Reserved = HashMap<Symbol, [i64; 3]>;
-
-fn reserved(model: &Model) -> Reserved {
-    let mut reserved = Reserved::new();
-    for (node, pod) in &model.nominated {
-        let request = &pod.resource.resource;
-        let sums = reserved.entry(*node).or_default();
-        for (sum, more) in sums.iter_mut().zip([request.milli_cpu, request.memory, 1]) {
-            *sum = sum.saturating_add(more);
-        }
-    }
-    reserved
-}
-
-/// The use of each drawn resource, of a node or the sum of several.
-#[derive(Clone, Copy, Default)]
-struct ResourceUses([ResourceUse; 3]);
-
-impl ResourceUses {
-    fn of(reserved: &Reserved, node: &NodeInfo) -> ResourceUses {
-        let (used, all) = (&node.requested, &node.allocatable);
-        let reserved = reserved.get(&node.name).copied().unwrap_or_default();
-        let pods = i64::try_from(node.pods.len()).unwrap_or(i64::MAX);
-        let requested = [used.milli_cpu, used.memory, pods];
-        let allocatable = [all.milli_cpu, all.memory, all.allowed_pods];
-        let mut uses = ResourceUses::default();
-        for (at, of) in uses.0.iter_mut().enumerate() {
-            let (requested, allocatable) = (requested[at], allocatable[at]);
-            *of = ResourceUse { requested, reserved: reserved[at], allocatable };
-        }
-        uses
-    }
-
-    fn add(&mut self, other: ResourceUses) {
-        for (sum, more) in self.0.iter_mut().zip(other.0) {
-            sum.requested = sum.requested.saturating_add(more.requested);
-            sum.reserved = sum.reserved.saturating_add(more.reserved);
-            sum.allocatable = sum.allocatable.saturating_add(more.allocatable);
-        }
-    }
-}
+/// From so many columns on, a share is a bar and a number.
+const WITH_PERCENT: u16 = 90;
+/// Cells of a bar without a number, with one where there is no room for more, and at most.
+const LEAST_BAR: usize = 6;
+const PERCENT_BAR: usize = 10;
+const MOST_BAR: usize = 20;
+/// Columns that a longer text leaves to the bars.
+const MOST_PROSE: u16 = 40;
 
 fn state(node: &NodeInfo) -> (&'static str, Scope) {
     match &node.node {
@@ -157,6 +100,8 @@ pub struct NodesView<'a> {
     rows: Vec<NodesRow>,
     /// Cells of a bar.
     bar: usize,
+    /// Whether shares are said in percent, too.
+    has_percent: bool,
     /// Columns of the widest ratio of each drawn resource.
     ratios: [usize; 3],
     extended: Vec<ExtendedResource>,
@@ -185,17 +130,45 @@ impl<'a> NodesView<'a> {
                 rows.extend(group.nodes.iter().map(|node| NodesRow::Node(*node)));
             }
         }
-        let bar = match room {
-            0..=89 => NARROW_BAR,
-            90..=129 => 10,
-            _ => 14,
-        };
+        let has_percent = room >= WITH_PERCENT;
+        let bar = if has_percent { PERCENT_BAR } else { LEAST_BAR };
         let ratios = ratio_widths(model, &reserved, &groups);
         let mut extended = ExtendedResource::of_nodes(model.nodes.iter().map(|node| &**node));
         for resource in &mut extended {
             groups.iter().for_each(|group| resource.widen(group.members(model)));
         }
-        NodesView { model, shape, reserved, groups, rows, bar, ratios, extended }
+        let mut view =
+            NodesView { model, shape, reserved, groups, rows, bar, has_percent, ratios, extended };
+        if has_percent {
+            view.bar = (bar + view.spare(room) / 2).min(MOST_BAR);
+        }
+        view
+    }
+
+    /// Columns of `room` that are left beside all columns, where taints get no more than most need.
+    fn spare(&self, room: u16) -> usize {
+        let width = |column| usize::from(self.column(column).width.most().min(MOST_PROSE)) + 1;
+        let marks = 1;
+        let used: usize = (0..self.columns()).map(width).sum();
+        usize::from(room).saturating_sub(marks + used)
+    }
+
+    /// Columns of the percentages behind a bar: used, and what is reserved for nominated pods.
+    fn percent_width(&self) -> usize {
+        match (self.has_percent, self.model.nominated.is_empty()) {
+            (false, _) => 0,
+            (true, true) => " 100%".len(),
+            (true, false) => " 100% +100%".len(),
+        }
+    }
+
+    fn percent(&self, load: Load) -> String {
+        let reserved = match load.reserved {
+            0 => String::new(),
+            reserved => format!(" +{}%", reserved / 10),
+        };
+        let text = format!(" {:>3}%{reserved}", load.used / 10);
+        format!("{text:<width$}", width = self.percent_width())
     }
 
     /// Pods are nominated only now and then: their column is there only while some are.
@@ -243,11 +216,6 @@ impl<'a> NodesView<'a> {
         self.uses(row).map_or(0, |uses| uses.0[PODS].reserved)
     }
 
-    /// Whether there is room for percentages.
-    fn has_percent(&self) -> bool {
-        self.bar > NARROW_BAR
-    }
-
     /// A bar with the share in percent where there is room, and the amounts.
     fn draw_use(&self, row: usize, at: usize, out: &mut CellWriter) {
         let Some(of) = self.uses(row).map(|uses| uses.0[at]) else { return };
@@ -256,10 +224,7 @@ impl<'a> NodesView<'a> {
         }
         let load = of.load();
         load.draw(self.bar, out);
-        let percent = match self.has_percent() {
-            true => format!(" {:>3}%", load.used / 10),
-            false => String::new(),
-        };
+        let percent = if self.has_percent { self.percent(load) } else { String::new() };
         let ratio = format!("{:>width$}", of.ratio(DRAWN[at]), width = self.ratios[at]);
         out.part(&format!("{percent} {ratio}"), Scope::Text);
     }
@@ -330,8 +295,7 @@ impl GridSource for NodesView<'_> {
             1 => GridColumn::text("state", 11),
             4 => GridColumn::number(DRAWN[2], self.ratios[2].max(4) as u16),
             2..4 => {
-                let percent = if self.has_percent() { 5 } else { 0 };
-                let all = self.bar + percent + 1 + self.ratios[column - FIRST_DRAWN];
+                let all = self.bar + self.percent_width() + 1 + self.ratios[column - FIRST_DRAWN];
                 GridColumn::text(
                     DRAWN[column - FIRST_DRAWN],
                     u16::try_from(all).unwrap_or(u16::MAX),
@@ -412,7 +376,7 @@ impl GridSource for NodesView<'_> {
 
 impl View for NodesView<'_> {
     fn hidden_part(&self) -> Option<&'static str> {
-        (!self.has_percent()).then_some("percentages")
+        (!self.has_percent).then_some("percentages")
     }
 
     fn location(&self, row: usize, _column: usize) -> Option<String> {
@@ -421,10 +385,12 @@ impl View for NodesView<'_> {
 
     fn title(&self) -> String {
         let nodes = self.model.node_names.note();
-        match &self.shape.group_by {
-            Some(key) => format!("Nodes by {key}: requested of allocatable{nodes}"),
-            None => format!("Nodes: requested of allocatable{nodes}"),
-        }
+        let by = self.shape.group_by.as_ref().map(|key| format!(" by {key}")).unwrap_or_default();
+        let reserved = match self.model.nominated.is_empty() {
+            true => String::new(),
+            false => format!(", {HATCH} nominated"),
+        };
+        format!("Nodes{by}: requested of allocatable{reserved}{nodes}")
     }
 
     fn empty(&self) -> String {

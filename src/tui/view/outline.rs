@@ -3,9 +3,10 @@
 use super::{OnEnter, View};
 use crate::report::outline::{LinkTarget, OutlineItem, Tone};
 use crate::tui::command::Command;
-use crate::tui::glyph::FOLDS;
+use crate::tui::glyph::{FOLDS, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, FoldedOutline, Model, OutlineKind};
+use crate::tui::pod_sign;
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -62,6 +63,19 @@ fn scope(tone: Tone) -> Scope {
         Tone::Bad => Scope::VerdictFail,
         Tone::Good => Scope::VerdictPass,
         Tone::Dim => Scope::TextDim,
+        Tone::Queued(queue) => pod_sign::of_queue(queue).1,
+        Tone::Waiting => pod_sign::WAITING.1,
+    }
+}
+
+/// The sign before a line.
+fn sign(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain | Tone::Heading | Tone::Dim => "",
+        Tone::Bad => VerdictSign::Unschedulable.glyph(),
+        Tone::Good => VerdictSign::Success.glyph(),
+        Tone::Queued(queue) => pod_sign::of_queue(queue).0,
+        Tone::Waiting => pod_sign::WAITING.0,
     }
 }
 
@@ -85,13 +99,12 @@ impl GridSource for OutlineView<'_> {
             (false, _) => " ",
             (true, folded) => FOLDS[usize::from(!folded)],
         };
-        let tone = match item.tone {
-            Tone::Bad => "✗ ",
-            Tone::Good => "✓ ",
-            _ => "",
+        let sign = match sign(item.tone) {
+            "" => String::new(),
+            sign => format!("{sign} "),
         };
         let indent = usize::from(item.depth) * 2;
-        out.set(&format!("{:indent$}{mark} {tone}{}", "", item.text), scope(item.tone));
+        out.set(&format!("{:indent$}{mark} {sign}{}", "", item.text), scope(item.tone));
     }
 
     fn key(&self, row: usize) -> u64 {
@@ -99,7 +112,7 @@ impl GridSource for OutlineView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.item(row).is_some_and(|item| item.tone == Tone::Bad)
+        self.item(row).is_some_and(|item| matches!(item.tone, Tone::Bad | Tone::Queued(_)))
     }
 }
 

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use super::shared::outcome_lines;
 use super::{OnEnter, RunTarget, View, ViewId, shared};
-use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, PodPlace, PodRow};
+use crate::tui::pod_sign;
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -21,18 +21,6 @@ const SIGN: usize = 2;
 
 /// The rows of the pods.
 pub struct PodsView<'a>(pub &'a Model);
-
-/// A sign for a place.
-fn sign(place: PodPlace) -> (&'static str, Scope) {
-    let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
-    match place {
-        PodPlace::Node(_) => of(VerdictSign::Success),
-        PodPlace::Waiting(_) => of(VerdictSign::Wait),
-        PodPlace::Queue(queue) => shared::queue_sign(queue),
-        PodPlace::Ended => of(VerdictSign::Skip),
-        PodPlace::Unserved => of(VerdictSign::Error),
-    }
-}
 
 fn priority(row: &PodRow) -> i32 {
     row.pod.spec.priority.unwrap_or_default()
@@ -106,7 +94,7 @@ impl GridSource for PodsView<'_> {
 
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
         let Some(row) = self.pod(row) else { return };
-        let (sign, scope) = sign(row.place);
+        let (sign, scope) = pod_sign::of_place(row.place);
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", row.name()),
@@ -175,7 +163,7 @@ impl View for PodsView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(row) = self.pod(row) else { return Vec::new() };
-        let (key, (sign, scope)) = (row.name(), sign(row.place));
+        let (key, (sign, scope)) = (row.name(), pod_sign::of_place(row.place));
         let heading = format!("{sign} {key}: {}", row.place.describe());
         let mut lines = vec![DetailLine::text(heading).scoped(scope)];
         if let Some(node) = self.0.nomination_of(key) {

@@ -8,6 +8,7 @@ use super::{OnEnter, RunTarget, View, ViewId, shared};
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
+use crate::tui::pod_sign;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -125,7 +126,7 @@ impl GridSource for QueuesView<'_> {
         let _ = match column {
             0 => write!(out, "{}", pod.info.key()),
             1 => {
-                let (sign, scope) = shared::queue_sign(pod.queue);
+                let (sign, scope) = pod_sign::of_place(pod.place());
                 out.set(sign, scope);
                 write!(out, " {}", name(pod.queue))
             }
@@ -186,9 +187,7 @@ impl GridSource for QueuesView<'_> {
 fn why<'a>(pod: &'a QueuedPod, cause: Option<&'a str>) -> Cow<'a, str> {
     let reason = brief(&pod.reason);
     match cause {
-        _ if pod.queue == QueueName::InFlight && !pod.rejected_by.is_empty() => {
-            format!("held by {}", names(pod)).into()
-        }
+        _ if pod.waits_for.is_some() => format!("held by {}", names(pod)).into(),
         None => reason,
         Some("") if pod.attempts == 0 || reason.is_empty() => Cow::Borrowed(""),
         Some("") => format!("last attempt: {reason}").into(),
@@ -263,10 +262,13 @@ impl View for QueuesView<'_> {
         let words = DRAWN.map(|queue| (format!("{} ", queue.as_str()), format!(" {}", now(queue))));
         let used: usize = words.iter().map(|(name, now)| name.len() + now.len() + GAP.len()).sum();
         let cells = usize::from(width).saturating_sub(used) / DRAWN.len();
+        // One scale, so that the queues compare.
+        let highest = lengths.iter().flatten().copied().max().unwrap_or(0);
         let mut parts = StyledParts::new();
         for ((queue, lengths), (name, now)) in DRAWN.iter().zip(&lengths).zip(words) {
+            let drawn = bar::sparkline(lengths, highest, cells.min(WIDEST));
             parts.push((name, Scope::TextDim));
-            parts.push((bar::sparkline(lengths, cells.min(WIDEST)), shared::queue_sign(*queue).1));
+            parts.push((drawn, pod_sign::of_queue(*queue).1));
             parts.push((now + GAP, Scope::Text));
         }
         vec![parts]
@@ -291,7 +293,7 @@ impl View for QueuesView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
-        let ((sign, scope), queue) = (shared::queue_sign(pod.queue), name(pod.queue));
+        let ((sign, scope), queue) = (pod_sign::of_place(pod.place()), name(pod.queue));
         let key = pod.info.key();
         let within = if pod.queue == QueueName::Backoff { "in " } else { "" };
         let mut lines = if self.0.cycles.is_empty() { first_lines(self.0) } else { Vec::new() };
@@ -312,7 +314,7 @@ impl View for QueuesView<'_> {
         }
         if !pod.rejected_by.is_empty() {
             let what = match pod.queue {
-                QueueName::InFlight => "held by",
+                _ if pod.waits_for.is_some() => "held by",
                 QueueName::Gated => "gated by",
                 _ => "rejected by",
             };

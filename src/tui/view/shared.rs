@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::tui::glyph::{DOT, GATED, VerdictSign};
+use super::verdict;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, span};
 use crate::tui::text::{Truncation, fit, width};
@@ -10,7 +10,7 @@ use crate::tui::theme::Scope;
 use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
-use kubestep_framework::record::{CycleRecord, GroupRecord, Outcome, QueueName};
+use kubestep_framework::record::{CycleRecord, GroupRecord};
 
 /// Most columns that the names of nodes keep where there is no room for all of them.
 pub const NAMES: u16 = 18;
@@ -37,20 +37,6 @@ pub fn key_of_text(text: &str) -> u64 {
 pub fn labels_text(labels: &Labels) -> String {
     let all: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     if all.is_empty() { "none".into() } else { all.join(", ") }
-}
-
-/// A sign for a queue, so that it is seen before its name is read. A pod is in none because no
-/// profile serves it.
-pub fn queue_sign(queue: QueueName) -> (&'static str, Scope) {
-    let of = |verdict: VerdictSign| (verdict.glyph(), verdict.scope());
-    match queue {
-        QueueName::Active => (DOT, Scope::Text),
-        QueueName::Backoff => of(VerdictSign::Wait),
-        QueueName::Unschedulable => of(VerdictSign::Unschedulable),
-        QueueName::Gated => (GATED, Scope::VerdictPending),
-        QueueName::InFlight => of(VerdictSign::Pending),
-        QueueName::None => of(VerdictSign::Error),
-    }
 }
 
 /// Names that are measured for the width of a column: of more, longer ones are cut.
@@ -101,13 +87,7 @@ fn uncertain_lines(cycle: &CycleRecord) -> impl Iterator<Item = DetailLine> {
 
 /// How a cycle ended, with the pod's whole message.
 pub fn outcome_lines(cycle: &Arc<CycleRecord>) -> Vec<DetailLine> {
-    let scope = match cycle.outcome {
-        Outcome::Scheduled => Scope::VerdictPass,
-        Outcome::Waiting => Scope::VerdictWait,
-        Outcome::Unschedulable => Scope::VerdictFail,
-        Outcome::SchedulerError => Scope::VerdictError,
-        Outcome::Dropped => Scope::VerdictSkip,
-    };
+    let scope = verdict::of_outcome(cycle.outcome).scope();
     let mut lines = vec![DetailLine::field("outcome", cycle.outcome.as_str()).scoped(scope)];
     if !cycle.message.is_empty() {
         lines.push(DetailLine::field("message", &cycle.message));

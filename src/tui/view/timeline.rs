@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shared::{outcome_lines, since_start};
+use super::verdict::of_outcome;
 use super::{OnEnter, View, ViewId, funnel, shared};
 use crate::tui::glyph::{MORE_LEFT, MORE_RIGHT, VerdictSign};
 use crate::tui::layout::WidthTier;
@@ -75,10 +76,9 @@ pub fn strip(model: &Model, width: usize) -> StyledParts {
     for (at, cycle) in model.cycles.iter().enumerate().take(last).skip(first) {
         let under_way = model.under_way && position == Some(at);
         let verdict = if under_way { VerdictSign::Pending } else { of_outcome(cycle.outcome) };
-        let scope = match cycle.preemption.is_some() && !under_way {
-            _ if position == Some(at) => Scope::CursorCycle,
-            _ if is_future(model, at) => Scope::Future,
-            true => Scope::VerdictPending,
+        let scope = match position == Some(at) {
+            true => Scope::CursorCycle,
+            false if is_future(model, at) => Scope::Future,
             false => verdict.scope(),
         };
         parts.push((verdict.glyph().into(), scope));
@@ -100,17 +100,6 @@ fn message(cycle: &CycleRecord) -> (Cow<'_, str>, Scope) {
     match shared::uncertainty(cycle).first() {
         Some(condition) => (Cow::Owned(format!("uncertain: {condition}")), Scope::VerdictPending),
         None => (Cow::Borrowed(""), Scope::TextDim),
-    }
-}
-
-/// The sign of an outcome.
-pub(super) fn of_outcome(outcome: Outcome) -> VerdictSign {
-    match outcome {
-        Outcome::Scheduled => VerdictSign::Success,
-        Outcome::Waiting => VerdictSign::Wait,
-        Outcome::Unschedulable => VerdictSign::Unschedulable,
-        Outcome::SchedulerError => VerdictSign::Error,
-        Outcome::Dropped => VerdictSign::Skip,
     }
 }
 

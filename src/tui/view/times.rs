@@ -7,18 +7,18 @@
 use std::fmt::Write as _;
 
 use super::{View, shared};
-use crate::tui::glyph::BLOCK;
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, TimesRow};
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::stopwatch::Spent;
 
 /// Cells of a full bar.
-const BAR: u64 = 10;
+const BAR: usize = 10;
 
 /// The rows of the times.
 pub struct TimesView<'a>(pub &'a Model);
@@ -90,8 +90,8 @@ impl GridSource for TimesView<'_> {
             4 => {
                 let share = self.share(row);
                 out.scope = Scope::of_score(share as i64 * 2);
-                let bar = BLOCK.repeat((share * BAR).div_ceil(100) as usize);
-                write!(out, "{share:>3}% {bar}")
+                let (own, all) = (row.all.nanos as i64, self.sum() as i64);
+                write!(out, "{share:>3}% {}", bar::plain(own, all, BAR))
             }
             5 => out.write_str(&rejected(&row.all)),
             6 => out.write_str(&row.here.map(|here| rejected(&here)).unwrap_or_default()),

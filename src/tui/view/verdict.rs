@@ -1,7 +1,7 @@
 //! From the engine's statuses and verdict numbers to signs.
 
 use crate::tui::glyph::VerdictSign;
-use kubestep_framework::record::{CycleRecord, VerdictId};
+use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
 use kubestep_framework::status::Code;
 
 /// The sign of a status code.
@@ -14,6 +14,17 @@ pub fn of_code(code: Code) -> VerdictSign {
         Code::Wait => VerdictSign::Wait,
         Code::Skip => VerdictSign::Skip,
         Code::Pending => VerdictSign::Pending,
+    }
+}
+
+/// The sign of a cycle's outcome.
+pub fn of_outcome(outcome: Outcome) -> VerdictSign {
+    match outcome {
+        Outcome::Scheduled => VerdictSign::Success,
+        Outcome::Waiting => VerdictSign::Wait,
+        Outcome::Unschedulable => VerdictSign::Unschedulable,
+        Outcome::SchedulerError => VerdictSign::Error,
+        Outcome::Dropped => VerdictSign::Skip,
     }
 }
 

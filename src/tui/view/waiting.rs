@@ -6,7 +6,7 @@ use super::shared::outcome_lines;
 use super::{View, shared};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, WaitingPod, span};
-use crate::tui::theme::Scope;
+use crate::tui::pod_sign;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use kubestep_api::Labels;
 use kubestep_api::Time;
@@ -69,7 +69,7 @@ impl GridSource for WaitingView<'_> {
             0 => write!(out, "{}", pod.info.key()),
             1 => out.write_str(self.0.node_names.short(&pod.node)),
             2 => {
-                out.scope = Scope::VerdictWait;
+                out.scope = pod_sign::WAITING.1;
                 out.write_str(&self.left(pod))
             }
             3 => out.write_str(&holders(pod)),
@@ -126,8 +126,9 @@ impl View for WaitingView<'_> {
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(pod) = self.pod(row) else { return Vec::new() };
         let key = pod.info.key();
-        let heading = format!("◷ {key} waits for {}", pod.node);
-        let mut lines = vec![DetailLine::text(heading).scoped(Scope::VerdictWait)];
+        let (sign, scope) = pod_sign::WAITING;
+        let heading = format!("{sign} {key} waits for {}", pod.node);
+        let mut lines = vec![DetailLine::text(heading).scoped(scope)];
         for (plugin, deadline) in &pod.plugins {
             let left = span((deadline.0 - self.0.now.0).max(0));
             let whose = if *plugin == HOLD { " (manual hold)" } else { "" };

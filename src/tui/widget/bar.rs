@@ -18,26 +18,27 @@ pub struct Load {
 }
 
 impl Load {
-    /// Amounts out of `all`; without any, nothing is used.
+    /// Amounts out of `all`; without any, nothing is used. The least amount is seen.
     pub fn of(used: i64, reserved: i64, all: i64) -> Load {
-        let share = |part: i64| match all {
-            1.. => i64::try_from(i128::from(part.max(0)) * 1000 / i128::from(all)),
+        let share = |part: i64| match (part, all) {
+            (1.., 1..) => {
+                i64::try_from(i128::from(part) * 1000 / i128::from(all)).map(|it| it.max(1))
+            }
             _ => Ok(0),
         };
         let share = |part| share(part).unwrap_or(i64::MAX / 2);
         Load { used: share(used), reserved: share(reserved) }
     }
 
-    /// A bar of `width` cells, coloured by how full it is; what is reserved is hatched.
+    /// A bar of `width` cells, coloured by how full it is; what is reserved is hatched, from where the used
+    /// part ends.
     pub fn draw(self, width: usize, out: &mut CellWriter) {
-        let eighths = cells(self.used, width * 8);
-        let (full, rest) = (eighths / 8, eighths % 8);
+        let (full, last) = in_cells(eighths(self.used, 1000, width));
         let scope = Scope::of_load(self.used);
         out.part(&BLOCK.repeat(full), scope);
-        if let Some(last) = rest.checked_sub(1).and_then(|eighth| EIGHTHS.get(eighth)) {
-            out.part(last, scope);
-        }
-        let drawn = full + usize::from(rest > 0);
+        let ground = (self.reserved > 0).then_some(Scope::LoadReserved);
+        last.into_iter().for_each(|last| out.part_on(last, scope, ground));
+        let drawn = full + usize::from(last.is_some());
         let until = cells(self.used.saturating_add(self.reserved), width);
         let hatched = match self.reserved {
             0 => 0,
@@ -54,21 +55,73 @@ fn cells(thousandths: i64, width: usize) -> usize {
     (share * width + 500) / 1000
 }
 
+/// The eighths of `width` cells that a part of `all` takes; at least one, so that it is seen.
+fn eighths(part: i64, all: i64, width: usize) -> usize {
+    if part <= 0 || all <= 0 {
+        return 0;
+    }
+    let (whole, all) = (width * 8, i128::from(all));
+    let share = (i128::from(part) * 2 * whole as i128 + all) / (2 * all);
+    usize::try_from(share).unwrap_or(whole).clamp(1, whole.max(1))
+}
+
+/// The full cells of so many eighths, and the sign of the rest.
+fn in_cells(eighths: usize) -> (usize, Option<&'static str>) {
+    let rest = (eighths % 8).checked_sub(1).and_then(|rest| EIGHTHS.get(rest));
+    (eighths / 8, rest.copied())
+}
+
+/// A plain bar of at most `width` cells, as long as its share of `all`.
+pub fn plain(part: i64, all: i64, width: usize) -> String {
+    let (full, last) = in_cells(eighths(part, all, width));
+    BLOCK.repeat(full) + last.unwrap_or_default()
+}
+
 /// A segment of a stacked bar: how much it is, and the number of its series.
 pub type Segment = (i64, usize);
 
 /// Segments beside each other, where `most` is the whole width. Adjacent series differ in their
-/// fill, so that they are distinguished without colours. Rounding is carried on, so that equal sums
-/// end in the same cell.
+/// fill, so that they are distinguished without colours. Equal sums end in the same place, and the least
+/// amount is seen.
 pub fn segments(parts: &[Segment], most: i64, width: usize, out: &mut CellWriter) {
-    let (mut sum, mut drawn) = (0_i64, 0);
-    for (amount, series) in parts {
-        sum = sum.saturating_add((*amount).max(0));
-        let end = cells(Load::of(sum, 0, most).used, width);
-        out.part(&fill(*series).repeat(end.saturating_sub(drawn)), Scope::of_series(*series));
-        drawn = drawn.max(end);
+    let parts: Vec<Segment> = parts.iter().filter(|(amount, _)| *amount > 0).copied().collect();
+    let ends = segment_ends(&parts, most, width);
+    let segment_at = |eighth| ends.iter().position(|end| *end > eighth);
+    for cell in 0..width {
+        let Some(at) = segment_at(cell * 8) else {
+            out.part(" ", Scope::Text);
+            continue;
+        };
+        let (series, end) = (parts[at].1, ends[at]);
+        let ground = segment_at(end).map(|next| Scope::of_series(parts[next].1));
+        match in_cells(end - cell * 8) {
+            (0, Some(rest)) => out.part_on(rest, Scope::of_series(series), ground),
+            _ => out.part(fill(series), Scope::of_series(series)),
+        }
     }
-    out.part(&" ".repeat(width.saturating_sub(drawn)), Scope::Text);
+}
+
+/// Where each segment ends, in eighths. One that others follow ends with a cell, unless it or the next
+/// would not be seen then: a fill has no eighths of its own.
+fn segment_ends(parts: &[Segment], most: i64, width: usize) -> Vec<usize> {
+    let mut sum = 0_i64;
+    let mut ends: Vec<usize> = Vec::with_capacity(parts.len());
+    for (amount, _) in parts {
+        sum = sum.saturating_add(*amount);
+        let least = ends.last().map_or(0, |end| end + 1);
+        ends.push(eighths(sum, most, width).max(least));
+    }
+    for (behind, end) in ends.iter_mut().rev().enumerate() {
+        *end = (*end).min((width * 8).saturating_sub(behind));
+    }
+    for at in 1..ends.len() {
+        let start = at.checked_sub(2).map_or(0, |before| ends[before]);
+        let whole = (ends[at - 1] + 4) / 8 * 8;
+        if (start + 1..ends[at]).contains(&whole) {
+            ends[at - 1] = whole;
+        }
+    }
+    ends
 }
 
 /// The fill of a series.
@@ -77,9 +130,9 @@ pub fn fill(series: usize) -> &'static str {
 }
 
 /// A sparkline of the values, the newest at the right, in at most `width` cells: of more values
-/// each cell shows the highest of its share.
-pub fn sparkline(values: &[usize], width: usize) -> String {
-    let highest = values.iter().copied().max().unwrap_or(0).max(1);
+/// each cell shows the highest of its share. `highest` fills the height.
+pub fn sparkline(values: &[usize], highest: usize, width: usize) -> String {
+    let highest = highest.max(1);
     let columns = values.len().min(width);
     let cell = |at: usize| {
         let share = values.get(at * values.len() / columns..(at + 1) * values.len() / columns);
@@ -109,7 +162,8 @@ mod tests {
         assert_eq!(drawn(Load::of(3, 0, 8), 4), "█▌░░");
         assert_eq!(drawn(Load::of(1, 2, 4), 4), "█▒▒░");
         assert_eq!(drawn(Load::of(9, 0, 4), 4), "████", "more than there is");
-        assert_eq!(drawn(Load::of(1, 1, 1_000), 4), "▒░░░", "the least reserved is seen");
+        assert_eq!(drawn(Load::of(1, 1, 1_000), 4), "▏▒░░", "the least is seen");
+        assert_eq!(drawn(Load::of(1, 0, 100_000), 4), "▏░░░");
         assert_eq!(drawn(Load::of(5, 0, 0), 4), "░░░░");
     }
 
@@ -123,13 +177,38 @@ mod tests {
         assert_eq!(shown(&[(10, 0), (20, 1)]), "███▒▒▒▒▒▒▒");
         assert_eq!(shown(&[(4, 0), (4, 1), (22, 2)]).trim_end().chars().count(), 10);
         assert_eq!(shown(&[(15, 3)]), "░░░░░     ");
+        assert_eq!(shown(&[(9, 0), (8, 1)]), "███▒▒▋    ", "the whole ends in eighths");
+        assert_eq!(shown(&[(9, 0), (7, 1)]), "███▒▒▍    ");
+    }
+
+    #[test]
+    fn the_least_segment_is_seen_on_the_ground_of_the_next() {
+        let shown = |parts: &[Segment]| {
+            let mut out = CellWriter::default();
+            segments(parts, 201, 4, &mut out);
+            let grounds = out.grounds().map(|(text, ground)| (text.to_owned(), ground));
+            (out.text.clone(), grounds.collect::<Vec<_>>())
+        };
+        let (text, grounds) = shown(&[(200, 0), (1, 1)]);
+        assert_eq!(text, "███▉");
+        assert_eq!(grounds, [("▉".to_owned(), Scope::Series2)]);
+        assert_eq!(shown(&[(1, 0), (0, 1), (200, 2)]).0, "▏▓▓▓");
+        assert_eq!(shown(&[(0, 0), (1, 1)]).0, "▏   ");
+        assert_eq!(shown(&[(1, 0); 201]).0.chars().count(), 4, "more segments than eighths");
+    }
+
+    #[test]
+    fn a_plain_bar_ends_in_eighths() {
+        let shown = [0, 1, 8, 14, 50, 100].map(|percent| plain(percent, 100, 10));
+        assert_eq!(shown, ["", "▏", "▊", "█▍", "█████", "██████████"]);
     }
 
     #[test]
     fn a_sparkline_keeps_peaks() {
-        assert_eq!(sparkline(&[0, 1, 2, 7], 10), "▁▂▃█");
-        assert_eq!(sparkline(&[0, 0, 9, 0, 0, 0], 3), "▁█▁");
-        assert_eq!(sparkline(&[], 5), "");
-        assert_eq!(sparkline(&[0, 0], 5), "▁▁");
+        assert_eq!(sparkline(&[0, 1, 2, 7], 7, 10), "▁▂▃█");
+        assert_eq!(sparkline(&[0, 1], 7, 10), "▁▂", "the scale of another one");
+        assert_eq!(sparkline(&[0, 0, 9, 0, 0, 0], 9, 3), "▁█▁");
+        assert_eq!(sparkline(&[], 0, 5), "");
+        assert_eq!(sparkline(&[0, 0], 0, 5), "▁▁");
     }
 }

@@ -6,7 +6,9 @@ use crate::report;
 use crate::tui::glyph::VerdictSign;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::Model;
+use crate::tui::theme::Scope;
 use crate::tui::view::verdict;
+use crate::tui::widget::bar::StyledParts;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
@@ -32,6 +34,18 @@ pub fn legend() -> DetailLine {
         "signs",
         format!("{}, {unasked} not evaluated; Ctrl-w shows words", signs.join(", ")),
     )
+}
+
+/// What distinguishes the two kinds of rejections.
+pub fn rejections_legend() -> StyledParts {
+    let kinds = [
+        (VerdictSign::Unschedulable, " rejected  "),
+        (VerdictSign::Unresolvable, " rejected, preemption can't help"),
+    ];
+    let parts = kinds
+        .into_iter()
+        .flat_map(|(verdict, words)| [(verdict.glyph(), verdict.scope()), (words, Scope::TextDim)]);
+    parts.map(|(text, scope)| (text.to_owned(), scope)).collect()
 }
 
 /// The scheduler's own verdict with the plugin that gave it.

@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use crate::report;
 use crate::tui::glyph::VerdictSign;
 use crate::tui::text::{head, width, words};
+use crate::tui::theme::Scope;
 use crate::tui::view::filter_counts::{FilterCounts, verdicts_on_nodes};
+use crate::tui::view::verdict;
+use crate::tui::widget::bar::StyledParts;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, VerdictId};
@@ -23,6 +26,8 @@ const NAME_LINES: usize = 3;
 pub struct ColumnNote {
     /// How many nodes it rejects.
     rejected: usize,
+    /// Of these, on how many preemption can't help.
+    unresolvable: usize,
     /// How many pass, if not all nodes were evaluated.
     passed: Option<usize>,
     /// Whether the plugin had nothing to check.
@@ -94,13 +99,20 @@ pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     let sampled = cycle.evaluated_nodes < cycle.nodes.order.len();
     let rejected = filter.verdicts.iter().filter(|id| id.is_status()).count();
     let rejected = rejected + filter.extender.len();
+    let is_unresolvable = |sign: VerdictSign| sign == VerdictSign::Unresolvable;
+    let by_extender =
+        |(_, status): &&(NodeId, Status)| is_unresolvable(verdict::of_code(status.code()));
+    let by_plugin = |id: &VerdictId| is_unresolvable(verdict::of_id(cycle, *id));
+    let unresolvable = filter.verdicts.iter().filter(by_plugin).count()
+        + filter.extender.iter().filter(by_extender).count();
     let passed = filter.verdicts.iter().filter(|id| *id == VerdictId::PASS).count();
     let passed = (passed > 0 && rejected + passed < cycle.nodes.order.len()).then_some(passed);
-    let verdicts = ColumnNote { rejected, passed, ..ColumnNote::default() };
+    let verdicts = ColumnNote { rejected, unresolvable, passed, ..ColumnNote::default() };
     let plugins = filter.plugins.iter().map(|plugin| {
         let counts = FilterCounts::of(cycle, plugin, &on_nodes);
         ColumnNote {
             rejected: counts.rejected,
+            unresolvable: counts.unresolvable(cycle),
             passed: sampled.then(|| counts.passed()),
             skipped: counts.is_skipped(),
             unknown: counts.is_unknown,
@@ -108,26 +120,89 @@ pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     });
     let extenders = filter.extenders.iter().map(|name| {
         let own = |(_, status): &&(NodeId, Status)| status.plugin() == *name;
-        ColumnNote { rejected: filter.extender.iter().filter(own).count(), ..ColumnNote::default() }
+        let own = || filter.extender.iter().filter(own);
+        ColumnNote {
+            rejected: own().count(),
+            unresolvable: own().filter(by_extender).count(),
+            ..ColumnNote::default()
+        }
     });
     std::iter::once(verdicts).chain(plugins).chain(extenders).collect()
 }
 
 impl ColumnNote {
-    /// How many nodes a column rejects, in words or in a narrow column.
-    pub fn text(self, words: bool) -> String {
+    /// Whether preemption can't help on some nodes.
+    pub fn has_unresolvable(self) -> bool {
+        self.unresolvable > 0
+    }
+
+    /// How many nodes a column rejects, with words where the cells have some, in so many columns.
+    pub fn parts(self, words: bool, room: u16) -> StyledParts {
+        use VerdictSign::{Skip, Success, Unknown};
+        let dim = |text: String| vec![(text, Scope::TextDim)];
         match (self.rejected, words) {
-            (_, true) if self.unknown => "unknown".to_owned(),
-            (_, false) if self.unknown => VerdictSign::Unknown.glyph().to_owned(),
-            (0, true) if self.skipped => "skipped".to_owned(),
-            (0, true) => {
-                self.passed.map_or_else(|| "all pass".to_owned(), |passed| format!("✓ {passed}"))
-            }
-            (0, false) if self.skipped => VerdictSign::Skip.glyph().to_owned(),
-            (0, false) => VerdictSign::Success.glyph().to_owned(),
-            (n, true) => format!("✗ {n}"),
-            (n @ 1..1_000, false) => format!("✗{n}"),
-            (n, false) => format!("✗{}k", n / 1_000),
+            (_, true) if self.unknown => dim("unknown".to_owned()),
+            (_, false) if self.unknown => dim(Unknown.glyph().to_owned()),
+            (0, true) if self.skipped => dim("skipped".to_owned()),
+            (0, true) => dim(self
+                .passed
+                .map_or_else(|| "all pass".to_owned(), |passed| format!("✓ {passed}"))),
+            (0, false) if self.skipped => dim(Skip.glyph().to_owned()),
+            (0, false) => dim(Success.glyph().to_owned()),
+            _ => self.rejections(words, room.into()),
         }
+    }
+
+    /// How many rejections of each kind: `⊘ 5 ✗ 1`; where these do not fit, the sum behind the signs.
+    fn rejections(self, words: bool, room: usize) -> StyledParts {
+        let blank = if words { " " } else { "" };
+        let kinds = [
+            (VerdictSign::Unresolvable, self.unresolvable),
+            (VerdictSign::Unschedulable, self.rejected - self.unresolvable),
+        ];
+        let kinds: Vec<(VerdictSign, usize)> =
+            kinds.into_iter().filter(|(_, nodes)| *nodes > 0).collect();
+        let each = kinds.iter().enumerate().map(|(at, (sign, nodes))| {
+            let before = if at > 0 { blank } else { "" };
+            (format!("{before}{}{blank}{}", sign.glyph(), number(*nodes, words)), sign.scope())
+        });
+        let each: StyledParts = each.collect();
+        if each.iter().map(|(text, _)| width(text)).sum::<usize>() <= room {
+            return each;
+        }
+        let mut sum: StyledParts =
+            kinds.iter().map(|(sign, _)| (sign.glyph().to_owned(), sign.scope())).collect();
+        sum.push((format!("{blank}{}", number(self.rejected, words)), Scope::TextDim));
+        sum
+    }
+}
+
+/// A number, short in a column without words.
+fn number(nodes: usize, words: bool) -> String {
+    match nodes {
+        1_000.. if !words => format!("{}k", nodes / 1_000),
+        _ => nodes.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rejections_are_counted_by_their_kind() {
+        let shown = |rejected, unresolvable, words, room| -> String {
+            let note = ColumnNote { rejected, unresolvable, ..ColumnNote::default() };
+            note.parts(words, room).into_iter().map(|(text, _)| text).collect()
+        };
+        assert_eq!(shown(6, 6, true, 8), "⊘ 6");
+        assert_eq!(shown(6, 0, true, 8), "✗ 6");
+        assert_eq!(shown(6, 5, true, 8), "⊘ 5 ✗ 1");
+        assert_eq!(shown(1133, 200, true, 11), "⊘ 200 ✗ 933");
+        assert_eq!(shown(1133, 200, true, 8), "⊘✗ 1133", "no room for both");
+        assert_eq!(shown(6, 5, false, 4), "⊘5✗1");
+        assert_eq!(shown(20, 5, false, 4), "⊘✗20");
+        assert_eq!(shown(1133, 200, false, 4), "⊘✗1k");
+        assert_eq!(shown(0, 0, true, 8), "all pass");
     }
 }

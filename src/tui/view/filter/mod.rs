@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use self::details::{
     all_failures, answered, final_verdict, legend, plugin_verdict, rejected_by_extender,
+    rejections_legend,
 };
 use self::header::{ColumnNote, WORDS, headers, notes, reason_width};
 use super::cycle::filter_summary;
@@ -321,8 +322,9 @@ impl GridSource for FilterView<'_> {
     }
 
     fn column(&self, column: usize) -> GridColumn {
-        let note =
-            |at: usize, words| self.notes.get(at).map(|note| note.text(words)).unwrap_or_default();
+        let note = |at: usize, words, room| {
+            self.notes.get(at).map(|note| note.parts(words, room)).unwrap_or_default()
+        };
         match (column, column.checked_sub(FIXED).and_then(|at| self.headers.get(at))) {
             (0, _) => {
                 let names = usize::from(self.model.node_names.widest());
@@ -331,10 +333,10 @@ impl GridSource for FilterView<'_> {
                     false => GridColumn::fitted("node", NAMES, (names + 2).max(14)),
                 }
             }
-            (1, _) => GridColumn::text("verdict", VERDICT).with_note(note(0, true)),
+            (1, _) => GridColumn::text("verdict", VERDICT).with_note(note(0, true, VERDICT)),
             (_, Some((name, width))) => {
                 let place = self.place_of(column).map_or(0, |place| place + 1);
-                let note = note(place, self.has_words(column));
+                let note = note(place, self.has_words(column), *width);
                 GridColumn { cut: Truncation::Middle, ..GridColumn::text(name, *width) }
                     .with_note(note)
             }
@@ -444,6 +446,13 @@ impl View for FilterView<'_> {
     fn note(&self) -> Option<String> {
         let folded = self.folded();
         (folded > 0).then(|| format!("{folded} skipped (O)"))
+    }
+
+    fn banner(&self, _width: u16) -> Vec<StyledParts> {
+        if self.notes.iter().any(|note| note.has_unresolvable()) {
+            return vec![rejections_legend()];
+        }
+        Vec::new()
     }
 
     fn dims_future(&self) -> bool {

@@ -9,8 +9,6 @@ use crate::tui::text::{Align, width};
 const MARK_WIDTH: u16 = 1;
 /// Columns before the first one: the debugger's position or a breakpoint, and a person's mark.
 pub const MARK: u16 = 2;
-/// Blank columns between two grid columns.
-pub const GAP: u16 = 1;
 /// Text narrower than this says nothing, so such a column is left out instead.
 const LEAST_TEXT: u16 = 6;
 
@@ -41,6 +39,8 @@ pub struct ShownColumns {
     columns: Vec<(usize, GridColumn)>,
     /// How many are for wider terminals.
     wide: usize,
+    /// Blanks between two of them.
+    gap: u16,
 }
 
 impl ShownColumns {
@@ -58,12 +58,13 @@ impl ShownColumns {
                 Width::Prose(width, most) => Width::Prose(width.max(title), most.max(title)),
             };
         }
-        ShownColumns { wide: source.columns() - columns.len(), columns }
+        ShownColumns { wide: source.columns() - columns.len(), columns, gap: source.gap() }
     }
 
     /// The width in which nothing is cut.
     pub fn natural_width(&self) -> u16 {
-        let widths = self.columns.iter().map(|(_, column)| column.width.most().saturating_add(GAP));
+        let widths =
+            self.columns.iter().map(|(_, column)| column.width.most().saturating_add(self.gap));
         widths.fold(MARK, u16::saturating_add)
     }
 }
@@ -78,7 +79,7 @@ pub fn place(shown: &ShownColumns, first: usize, width: u16) -> ColumnLayout {
             placement.hidden.left += 1;
             continue;
         }
-        let x = if index == 0 { 0 } else { used + GAP };
+        let x = if index == 0 { 0 } else { used + shown.gap };
         let room = width.saturating_sub(x);
         let least = least_width(column);
         // A number is shown whole or not at all; text may be cut.
@@ -91,7 +92,7 @@ pub fn place(shown: &ShownColumns, first: usize, width: u16) -> ColumnLayout {
         used = x + own;
         placement.columns.push(PlacedColumn { index, x, width: own, column: column.clone() });
     }
-    grow(&mut placement.columns, width.saturating_sub(used));
+    grow(&mut placement.columns, width.saturating_sub(used), shown.gap);
     placement
 }
 
@@ -103,13 +104,13 @@ fn least_width(column: &GridColumn) -> u16 {
 
 /// Gives spare room to the columns that can use it: prose last, so that a name is whole before a
 /// sentence is, and in equal parts, so that one long name takes no other's room.
-fn grow(columns: &mut [PlacedColumn], spare: u16) {
+fn grow(columns: &mut [PlacedColumn], spare: u16, gap: u16) {
     let spare = share(columns, spare, false);
     share(columns, spare, true);
     let mut x = 0;
     for placed in columns {
         placed.x = x;
-        x += placed.width + GAP;
+        x += placed.width + gap;
     }
 }
 

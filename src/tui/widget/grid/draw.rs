@@ -2,12 +2,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Modifier;
+use ratatui::style::{Color, Modifier, Style};
 
 use super::columns::{self, ColumnLayout, MARK, PlacedColumn, ShownColumns};
 use super::state::Geometry;
 use super::{CellWriter, GridSource, GridState};
-use crate::tui::glyph::{ASCENDING, BREAKPOINT, CURSOR, DESCENDING, MARKED, MORE_LEFT, MORE_RIGHT};
+use crate::tui::glyph::{
+    ASCENDING, BREAKPOINT, CURSOR, DESCENDING, EIGHTHS, MARKED, MORE_LEFT, MORE_RIGHT,
+};
 use crate::tui::sanitize;
 use crate::tui::text::{Align, Truncation, fit, width};
 use crate::tui::theme::Scope;
@@ -100,8 +102,7 @@ fn draw_header(
             put_aligned(buffer, line, (placed, placed.column.cut), &title, scope, paint);
         }
         if !note.is_empty() && area.height > 1 {
-            let line = Rect { y: area.bottom() - 1, height: 1, ..area };
-            put_aligned(buffer, line, (placed, placed.column.cut), note, Scope::TextDim, paint);
+            put_note(buffer, area, placed, paint);
         }
     }
     if placement.hidden.left > 0 {
@@ -111,6 +112,19 @@ fn draw_header(
     if placement.hidden.right > 0 {
         paint.put(buffer, area, area.right() - 1, area.y, MORE_RIGHT, Scope::HeaderChosen);
     }
+}
+
+/// The last line of a column's header.
+fn put_note(buffer: &mut Buffer, area: Rect, placed: &PlacedColumn, paint: &Paint) {
+    let needed: usize = placed.column.note.iter().map(|(text, _)| width(text)).sum();
+    let blank = match placed.column.align {
+        Align::Left => 0,
+        Align::Right => usize::from(placed.width).saturating_sub(needed) as u16,
+    };
+    let (x, y) = (area.x + MARK + placed.x, area.bottom() - 1);
+    let cell = Rect { x, width: placed.width, ..area }.intersection(area);
+    let put = |x, (text, scope): &(String, Scope)| paint.put(buffer, cell, x, y, text, *scope);
+    placed.column.note.iter().fold(x + blank, put);
 }
 
 fn draw_row(
@@ -150,7 +164,14 @@ fn put_parts(
 ) {
     let x = area.x + MARK + placed.x;
     let cell = Rect { x, width: placed.width, ..area }.intersection(area);
-    out.styled().fold(x, |x, (text, scope)| paint.put(buffer, cell, x, area.y, text, scope));
+    out.pieces().fold(x, |x, (text, part)| {
+        let end = paint.put(buffer, cell, x, area.y, text, part.scope);
+        if let Some(ground) = part.ground.and_then(|scope| paint.style(scope).fg) {
+            let drawn = Rect { x, width: end - x, height: 1, ..area };
+            buffer.set_style(drawn, Style::new().bg(ground));
+        }
+        end
+    });
 }
 
 /// Writes the text of a column into a line.
@@ -181,6 +202,7 @@ fn highlight(
     focused: bool,
 ) {
     let bar = if focused { Scope::Selection } else { Scope::SelectionOther };
+    let grounds = grounds(buffer, area, paint);
     buffer.set_style(area, paint.style(bar));
     let chosen = columns.iter().find(|c| c.index == state.column && c.index > 0);
     if let Some(placed) = chosen.filter(|_| focused) {
@@ -188,6 +210,17 @@ fn highlight(
         buffer.set_style(cell.intersection(area), paint.style(Scope::SelectionCell));
     }
     keep_bars(buffer, area);
+    for (x, ground) in grounds {
+        buffer.set_style(Rect { x, width: 1, ..area }, Style::new().bg(ground));
+    }
+}
+
+/// The cells of a line in which a segment of a bar ends and the next one begins, with that one's colour.
+fn grounds(buffer: &Buffer, line: Rect, paint: &Paint) -> Vec<(u16, Color)> {
+    let plain = paint.style(Scope::Text).bg.unwrap_or(Color::Reset);
+    let cells = (line.left()..line.right()).filter_map(|x| Some((x, buffer.cell((x, line.y))?)));
+    let shared = cells.filter(|(_, cell)| cell.bg != plain && EIGHTHS.contains(&cell.symbol()));
+    shared.map(|(x, cell)| (x, cell.bg)).collect()
 }
 
 /// Bars keep their filling on a line whose colours are exchanged.

@@ -21,6 +21,10 @@ use crate::tui::glyph::VerdictSign;
 use crate::tui::layout::WidthTier;
 use crate::tui::text::{Align, Truncation, width};
 use crate::tui::theme::Scope;
+use crate::tui::widget::bar::StyledParts;
+
+/// Blank columns between two grid columns.
+const GAP: u16 = 1;
 
 /// Rows and columns of a grid, described and not built.
 pub trait GridSource: Sync {
@@ -71,6 +75,11 @@ pub trait GridSource: Sync {
     /// Whether cells are single signs, of which the selected one needs more than a colour.
     fn is_map(&self) -> bool {
         false
+    }
+
+    /// Blank columns between two columns.
+    fn gap(&self) -> u16 {
+        GAP
     }
 
     /// Whether rows stand for objects with labels.
@@ -156,7 +165,7 @@ pub struct GridColumn {
     /// Header; its lines stand under each other.
     pub title: String,
     /// Last header line, as a count.
-    pub note: String,
+    pub note: StyledParts,
     /// Columns of the terminal it takes.
     pub width: Width,
     /// The side its text sticks to.
@@ -252,7 +261,7 @@ impl GridColumn {
     }
 
     /// The same, with a second header line.
-    pub fn with_note(self, note: String) -> GridColumn {
+    pub fn with_note(self, note: StyledParts) -> GridColumn {
         GridColumn { note, ..self }
     }
 
@@ -269,9 +278,19 @@ pub struct CellWriter {
     pub text: String,
     pub scope: Scope,
     /// Where parts with other styles begin in the text, in bytes.
-    pub parts: Vec<(usize, Scope)>,
+    pub parts: Vec<CellPart>,
     /// Where the text is cut, if not as the others of the column.
     pub cut: Option<Truncation>,
+}
+
+/// A part of a cell's text with a style of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct CellPart {
+    /// Where it begins, in bytes.
+    at: usize,
+    scope: Scope,
+    /// The scope whose colour is behind it: what goes on where a partial cell ends.
+    ground: Option<Scope>,
 }
 
 impl CellWriter {
@@ -285,7 +304,12 @@ impl CellWriter {
 
     /// Appends text with a style of its own.
     pub fn part(&mut self, text: &str, scope: Scope) {
-        self.parts.push((self.text.len(), scope));
+        self.part_on(text, scope, None);
+    }
+
+    /// The same before the colour of another scope.
+    pub fn part_on(&mut self, text: &str, scope: Scope, ground: Option<Scope>) {
+        self.parts.push(CellPart { at: self.text.len(), scope, ground });
         self.text.push_str(text);
     }
 
@@ -297,9 +321,20 @@ impl CellWriter {
 
     /// The text of each style, in order.
     pub fn styled(&self) -> impl Iterator<Item = (&str, Scope)> {
-        let starts = std::iter::once((0, self.scope)).chain(self.parts.iter().copied());
-        let ends = self.parts.iter().map(|(at, _)| *at).chain([self.text.len()]);
-        let texts = starts.zip(ends).map(|((from, scope), to)| (&self.text[from..to], scope));
+        self.pieces().map(|(text, part)| (text, part.scope))
+    }
+
+    /// The parts that stand before another colour, each with its scope.
+    #[cfg(test)]
+    pub fn grounds(&self) -> impl Iterator<Item = (&str, Scope)> {
+        self.pieces().filter_map(|(text, part)| Some((text, part.ground?)))
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = (&str, CellPart)> {
+        let whole = CellPart { at: 0, scope: self.scope, ground: None };
+        let starts = std::iter::once(whole).chain(self.parts.iter().copied());
+        let ends = self.parts.iter().map(|part| part.at).chain([self.text.len()]);
+        let texts = starts.zip(ends).map(|(part, to)| (&self.text[part.at..to], part));
         texts.filter(|(text, _)| !text.is_empty())
     }
 

@@ -2,17 +2,20 @@
 //! raw → normalized → × weight of each plugin where these differ. Plugins that gave every node the same
 //! are folded: they decide nothing.
 
+mod columns;
+mod legend;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use self::columns::steps;
 use super::shared::{NAMES, tie_break_text};
 use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::command::{Command, WhatIfCommand};
 use crate::tui::glyph::{SHADES, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
-use crate::tui::text::{in_lines, words};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Segment, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -27,6 +30,12 @@ use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
 /// Columns before the plugins: node, rank, total, margin, mark, bar.
 const FIXED: usize = 6;
+/// Cells of a bar where there is no room for more.
+const LEAST_BAR: usize = 12;
+/// Cells of a bar at most.
+const MOST_BAR: usize = 40;
+/// Nodes of a tie that the details list, of more.
+const TIED_NAMED: usize = 3;
 
 /// The rows of the score table.
 pub struct ScoresView<'a> {
@@ -36,8 +45,8 @@ pub struct ScoresView<'a> {
     scored: Vec<Cow<'a, ScoreColumn>>,
     /// Their places that are on show: those whose scores differ, or all.
     shown: Vec<usize>,
-    /// Lines of their names, as many as make room for all columns.
-    name_lines: usize,
+    /// The columns of these.
+    plugins: Vec<GridColumn>,
     /// Those whose scores differ: what the bars are made of.
     differing: Vec<usize>,
     /// The highest sum of these, or a quarter of what they can give, if that is more.
@@ -47,7 +56,7 @@ pub struct ScoresView<'a> {
     totals: Vec<i64>,
     /// The best total that is recorded.
     best: Option<i64>,
-    /// Positions in `feasible`, best first.
+    /// Positions in `feasible`, best first; the chosen node before others with its total.
     order: Vec<usize>,
     /// By row: its rank; equal totals share one.
     ranks: Vec<usize>,
@@ -60,8 +69,9 @@ impl<'a> ScoresView<'a> {
     pub fn new(model: &'a Model, shape: &ViewShape, room: u16) -> ScoresView<'a> {
         let cycle = model.cycle();
         let totals = cycle.map_or(Vec::new(), |c| preview::totals(c, &model.weights));
+        let chosen = cycle.and_then(|cycle| chosen(cycle));
         let mut order: Vec<usize> = (0..totals.len()).collect();
-        order.sort_by_key(|at| (std::cmp::Reverse(totals[*at]), *at));
+        order.sort_by_key(|at| (std::cmp::Reverse(totals[*at]), Some(*at) != chosen, *at));
         let mut ranks: Vec<usize> = Vec::with_capacity(order.len());
         for (row, at) in order.iter().enumerate() {
             let tied = row > 0 && totals[order[row - 1]] == totals[*at];
@@ -76,21 +86,21 @@ impl<'a> ScoresView<'a> {
         };
         let differing: Vec<usize> = (0..scored.len()).filter(has_bar).collect();
         let is_shown = |place: &usize| shape.unfolded || differs(place) || at == Some(*place);
-        let shown = (0..scored.len()).filter(is_shown).collect();
-        let bar = match room {
-            0..=89 => 12,
-            90..=129 => 20,
-            _ => 30,
+        let shown: Vec<usize> = (0..scored.len()).filter(is_shown).collect();
+        let weighted = |place: &usize| {
+            let column: &ScoreColumn = scored.get(*place)?;
+            Some((column, weight_of(model, column)))
         };
+        let plugins = columns::of_plugins(shown.iter().filter_map(weighted));
         let mut view = ScoresView {
             model,
             cycle,
             scored,
             shown,
-            name_lines: 1,
+            plugins,
             differing,
             most: 0,
-            bar,
+            bar: LEAST_BAR,
             totals,
             best: cycle.and_then(|cycle| cycle.score.totals.iter().max()),
             order,
@@ -105,9 +115,8 @@ impl<'a> ScoresView<'a> {
         let weights = weights.map(|column| view.weight(column).max(0)).sum::<i64>();
         view.most = most.max(weights.saturating_mul(MAX_NODE_SCORE) / 4);
         // Two columns are for the marks; the last one needs no blank behind it.
-        while view.name_lines < NAME_LINES && view.width() + 1 > u32::from(room) {
-            view.name_lines += 1;
-        }
+        let spare = u32::from(room).saturating_sub(view.width() + 1) as usize;
+        view.bar = (LEAST_BAR + spare).min(MOST_BAR);
         view
     }
 
@@ -160,9 +169,8 @@ impl<'a> ScoresView<'a> {
         plugins.iter().rev().max_by_key(margin).map(|plugin| plugin.plugin)
     }
 
-    /// The weight that a plugin has, or that is tried.
     fn weight(&self, plugin: &ScoreColumn) -> i64 {
-        preview::weight_of(&self.model.weights, plugin.plugin).unwrap_or(plugin.weight)
+        weight_of(self.model, plugin)
     }
 
     fn node_name(&self, row: usize) -> Option<kubestep_api::intern::Symbol> {
@@ -177,32 +185,12 @@ impl<'a> ScoresView<'a> {
         })
     }
 
-    /// A plugin's column, as wide as its widest score and its name, in two lines if need be.
-    fn plugin_column(&self, plugin: &ScoreColumn) -> GridColumn {
-        let weight = self.weight(plugin);
-        let same = plugin.raw.iter().eq(plugin.normalized.iter());
-        let raw = if same { "" } else { "raw→norm→" };
-        let (raws, normalized) = (digits(plugin.raw.iter()), digits(plugin.normalized.iter()));
-        let weighted = digits(plugin.normalized.iter().map(|score| score * weight));
-        let steps = match (same, weight == 1) {
-            (true, true) => weighted,
-            (true, false) => normalized + 1 + weighted,
-            (false, true) => raws + 1 + normalized,
-            (false, false) => raws + 1 + normalized + 1 + weighted,
-        };
-        let note = if same && weight == 1 { String::new() } else { format!("{raw}×{weight}") };
-        let title = in_lines(&words(&plugin.plugin), self.name_lines);
-        let name = title.lines().map(str::len).max().unwrap_or(0);
-        let width = steps.max(name).max(note.chars().count());
-        GridColumn::number(&title, u16::try_from(width).unwrap_or(u16::MAX)).with_note(note)
-    }
-
     /// By how much the chosen node won, or by how much another one lost to it: the node at that
     /// position in `feasible`. Not while other weights are tried.
     fn margin(&self, at: usize) -> Option<String> {
         let cycle = self.cycle.filter(|_| self.model.weights.is_empty())?;
         let name = |at: usize| cycle.feasible.get(at).map(|node| cycle.nodes.name(*node));
-        let chosen = (0..self.order.len()).find(|at| name(*at) == cycle.node)?;
+        let chosen = chosen(cycle)?;
         let second = self.order.iter().copied().find(|other| *other != chosen)?;
         let other = if at == chosen { second } else { at };
         let margin = Margin::in_cycle(cycle, chosen, other)?;
@@ -229,7 +217,14 @@ impl<'a> ScoresView<'a> {
         }
         let names = cycle.tied_nodes().into_iter().map(|id| cycle.nodes.name(id));
         let names: Vec<String> = names.map(|name| self.short(&name).to_owned()).collect();
-        let words = names.join(", ") + &tie_break_text(cycle);
+        let words = match names.len() {
+            ..=TIED_NAMED => names.join(", "),
+            all => {
+                let (named, more) = (names[..TIED_NAMED].join(", "), all - TIED_NAMED);
+                format!("{all} nodes: {named} and {more} more")
+            }
+        };
+        let words = words + &tie_break_text(cycle);
         Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))
     }
 
@@ -238,41 +233,47 @@ impl<'a> ScoresView<'a> {
         self.total(0).saturating_sub(self.total(row))
     }
 
-    /// What the fills and colours of the bars mean, and what every node got.
-    fn legend(&self) -> StyledParts {
-        let mut parts = StyledParts::new();
-        for (series, place) in self.differing.iter().enumerate() {
-            let name = self.scored.get(*place).map(|column| column.plugin).unwrap_or_default();
-            parts.push((bar::fill(series).repeat(2), Scope::of_series(series)));
-            parts.push((format!(" {name}  "), Scope::Text));
-        }
-        let equal = self.scored.iter().enumerate();
-        let equal = equal.filter(|(at, column)| {
-            !self.differing.contains(at) && !column.normalized.are_unknown()
-        });
-        let equal = equal.map(|(_, column)| {
+    /// The fills of the bars with their plugins, and what the folded plugins gave every node.
+    fn legend(&self, room: usize) -> Vec<StyledParts> {
+        let name = |place: &usize| self.scored.get(*place).map(|column| column.plugin);
+        let series: Vec<Symbol> = self.differing.iter().filter_map(name).collect();
+        let folded = (0..self.scored.len()).filter(|place| !self.shown.contains(place));
+        let folded = folded.filter_map(|place| self.scored.get(place));
+        let equal = folded.map(|column| {
             let normalized = column.normalized.get(0).unwrap_or_default();
-            format!("{} {}", column.plugin, normalized * self.weight(column))
+            (column.plugin, normalized * self.weight(column))
         });
-        let equal: Vec<String> = equal.collect();
-        if !equal.is_empty() {
-            parts.push((format!("= on every node (O): {}", equal.join(", ")), Scope::TextDim));
-        }
-        parts
+        legend::with_equal(legend::series(&series, room), &equal.collect::<Vec<_>>(), room)
     }
 
-    /// `chosen`, `tie`, or nothing.
-    fn mark(&self, row: usize) -> Option<(&'static str, Scope)> {
+    /// Whether a row's node is the chosen one, and whether its total is the best of several.
+    fn is_chosen_or_tied(&self, row: usize) -> Option<(bool, bool)> {
         let cycle = self.cycle?;
         let at = *self.order.get(row)?;
         let chosen = cycle.node == Some(cycle.nodes.name(*cycle.feasible.get(at)?));
-        match (chosen, cycle.tied > 0 && cycle.score.totals.get(at) == self.best) {
-            (true, true) => Some(("★ chosen of tie", Scope::ScoreWinner)),
-            (true, false) => Some(("★ chosen", Scope::ScoreWinner)),
+        Some((chosen, cycle.tied > 0 && cycle.score.totals.get(at) == self.best))
+    }
+
+    /// `chosen`, `tie`, or nothing. Of equal nodes the chosen one is the first row, so that it is seen that
+    /// it is one of them.
+    fn mark(&self, row: usize) -> Option<(&'static str, Scope)> {
+        match self.is_chosen_or_tied(row)? {
+            (true, _) => Some(("★ chosen", Scope::ScoreWinner)),
             (false, true) => Some(("= tie", Scope::ScoreTie)),
             (false, false) => None,
         }
     }
+}
+
+/// The position in `feasible` of the chosen node.
+fn chosen(cycle: &CycleRecord) -> Option<usize> {
+    let node = cycle.node?;
+    cycle.feasible.iter().position(|id| cycle.nodes.name(*id) == node)
+}
+
+/// The weight that a plugin has, or that is tried.
+fn weight_of(model: &Model, plugin: &ScoreColumn) -> i64 {
+    preview::weight_of(&model.weights, plugin.plugin).unwrap_or(plugin.weight)
 }
 
 /// Whether every node got the same. Those of an opaque plugin are unknown.
@@ -285,22 +286,6 @@ fn is_equal(column: &ScoreColumn) -> bool {
     values.all(|value| Some(value) == first)
 }
 
-/// Columns of the widest of some numbers.
-fn digits(numbers: impl Iterator<Item = i64>) -> usize {
-    let (low, high) = numbers.fold((0, 0), |(low, high), n| (n.min(low), n.max(high)));
-    low.to_string().len().max(high.to_string().len())
-}
-
-/// A score as far as its steps differ: `94`, `94→188`, `62→94`, `3200→94→188`.
-fn steps(raw: i64, normalized: i64, weighted: i64) -> String {
-    match (raw == normalized, normalized == weighted) {
-        (true, true) => weighted.to_string(),
-        (true, false) => format!("{normalized}→{weighted}"),
-        (false, true) => format!("{raw}→{normalized}"),
-        (false, false) => format!("{raw}→{normalized}→{weighted}"),
-    }
-}
-
 /// How far the debugger has walked through Score.
 fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     let at_score = frame.point == Some(ExtensionPoint::Score);
@@ -309,9 +294,6 @@ fn front(cycle: &CycleRecord, frame: Frame) -> Option<(usize, Option<usize>)> {
     let node = frame.node.and_then(|node| cycle.feasible.iter().position(|f| *f == node));
     Some((plugin, node))
 }
-
-/// Lines that the name of a plugin takes at most.
-const NAME_LINES: usize = 3;
 
 impl GridSource for ScoresView<'_> {
     fn rows(&self) -> usize {
@@ -323,25 +305,22 @@ impl GridSource for ScoresView<'_> {
     }
 
     fn column(&self, column: usize) -> GridColumn {
-        match (column, self.plugin(column)) {
-            (0, _) => GridColumn::fitted("node", NAMES, self.model.node_names.widest().into()),
-            (1, _) => GridColumn::number("rank", 4),
-            (2, _) if !self.model.weights.is_empty() => GridColumn::number("total", 11),
-            (2, _) => GridColumn::number("total", 6),
-            (3, _) => GridColumn::number("behind", 6),
-            // "chosen", and "of tie" only where there is one.
-            (4, _) if self.cycle.is_some_and(|cycle| cycle.tied > 0) => GridColumn::text("", 15),
-            (4, _) => GridColumn::text("", 8),
-            (5, _) => GridColumn::text("what differs", self.bar as u16),
-            (_, Some(plugin)) => self.plugin_column(plugin),
-            _ => GridColumn::default(),
+        match column {
+            0 => GridColumn::fitted("node", NAMES, self.model.node_names.widest().into()),
+            1 => GridColumn::number("rank", 4),
+            2 if !self.model.weights.is_empty() => GridColumn::number("total", 11),
+            2 => GridColumn::number("total", 6),
+            3 => GridColumn::number("behind", 6),
+            4 => GridColumn::text("", 8),
+            5 => GridColumn::text("what differs", self.bar as u16),
+            _ => self.plugins.get(column - FIXED).cloned().unwrap_or_default(),
         }
     }
 
     fn header_lines(&self) -> u16 {
-        let columns = || (FIXED..self.columns()).map(|column| self.column(column));
-        let lines = columns().map(|column| column.title.split('\n').count() as u16).max();
-        lines.unwrap_or(1) + u16::from(columns().any(|column| !column.note.is_empty()))
+        let lines = self.plugins.iter().map(|column| column.title.split('\n').count() as u16);
+        let noted = self.plugins.iter().any(|column| !column.note.is_empty());
+        lines.max().unwrap_or(1) + u16::from(noted)
     }
 
     fn cell(&self, row: usize, column: usize, out: &mut CellWriter) {
@@ -455,8 +434,8 @@ impl View for ScoresView<'_> {
         self.front.is_some()
     }
 
-    fn banner(&self, _width: u16) -> Vec<StyledParts> {
-        if self.order.is_empty() { Vec::new() } else { vec![self.legend()] }
+    fn banner(&self, width: u16) -> Vec<StyledParts> {
+        if self.order.is_empty() { Vec::new() } else { self.legend(width.into()) }
     }
 
     fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
@@ -504,7 +483,12 @@ impl View for ScoresView<'_> {
             return Vec::new();
         };
         let Some(at) = self.order.get(row).copied() else { return Vec::new() };
-        let mark = self.mark(row).map(|(text, _)| format!(", {text}")).unwrap_or_default();
+        let mark = match self.is_chosen_or_tied(row) {
+            Some((true, true)) => ", ★ chosen of tie",
+            Some((true, false)) => ", ★ chosen",
+            Some((false, true)) => ", = tie",
+            _ => "",
+        };
         let (rank, total) = (self.ranks[row], self.total(row));
         let of = self.order.len();
         let mut lines: Vec<DetailLine> =
