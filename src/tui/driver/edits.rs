@@ -66,11 +66,12 @@ impl Driver {
             Ok(forked) => forked,
             Err(error) => return Ok(CommandResult::error(error.to_string())),
         };
-        // Where one is and what comes next are read first: side effects may be many.
-        let place = forked.iter().map(|name| format!("in branch {name}"));
-        let after: Vec<String> = place.chain(running.hint.map(str::to_owned)).collect();
         if let Some(first) = words.first_mut() {
-            first.splice(first.len().min(1)..first.len().min(1), after);
+            let place = forked.iter().map(|name| format!("in branch {name}"));
+            let after = place.chain(running.hint.map(str::to_owned));
+            // What comes next is read before side effects, of which there may be many.
+            let at = if running.hint.is_some() { first.len().min(1) } else { first.len() };
+            first.splice(at..at, after);
         }
         let text = words.concat().join("; ");
         // What was begun in one branch does not go on in another.

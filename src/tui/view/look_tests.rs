@@ -84,7 +84,7 @@ fn a_pod_has_one_sign_and_one_color_in_every_view() {
     assert_eq!(waiting, color("c7", "default/release is pending"), "its sentence");
     let gated = color("c2", "◇ gated");
     assert_eq!(gated, color("c2jj", "default/gated is pending"));
-    assert_eq!(color("n1", "✗ Unschedulable"), color("n0", "✗   test"), "the strip of cycles");
+    assert_eq!(color("n1", "✗ Unschedulable"), color("nn0", "✗✓"), "the strip of cycles");
     let mut groups = LiveInterface::demo("gang-short").resized(120, 36).keys("cgp");
     let text = groups.text();
     assert!(text.contains("◇ lonely-0: gated") && text.contains("◷ train-0: backoff"), "{text}");

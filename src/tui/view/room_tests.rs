@@ -105,7 +105,7 @@ fn columns_that_are_left_out_are_announced_in_every_view() {
         ("1", "─ +2 ─"),
         ("2", "─ +2 ─"),
         ("3", " +1 ─"),
-        ("5", "Ctrl-w: percentages"),
+        ("5", "─ Ctrl-w ─"),
         ("6", "Ctrl-w: 1 more column"),
         ("9", "─ +1 ─"),
     ];

@@ -528,7 +528,7 @@ impl fmt::Display for ScoreLead {
         }
         match self.in_reach {
             1 => Ok(()),
-            nodes => write!(f, "; {nodes} nodes could have been put in front so"),
+            nodes => write!(f, "; {nodes} nodes could have come first"),
         }
     }
 }

@@ -54,8 +54,8 @@ fn a_long_edit_shows_its_progress_and_is_applied_once_it_is_done() {
         progress.extend(line.contains("lose zone=a: ").then_some(line));
     }
     assert!(progress.iter().any(|line| line.contains(" changes; Esc stops")), "{progress:?}");
-    let expected = "lose zone=a; in branch what-if-1; 800 pods deleted with 200 nodes; \
-                    controllers recreated all of them";
+    let expected = "lose zone=a; 800 pods deleted with 200 nodes; controllers recreated \
+                    all of them; in branch what-if-1";
     assert_eq!(status(&mut live), expected);
     assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.text());
     let mut live = live.keys("c");
