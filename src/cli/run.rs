@@ -19,6 +19,7 @@ use crate::cli::trace_file::TraceFile;
 use crate::cli::tries::{AddedObjects, HEADING, Tries};
 use crate::cli::waiting::Steps;
 use crate::report;
+use crate::report::pending::NodeAllowance;
 use crate::report::run::{self, RunReport};
 use crate::report::timings::Timings;
 use crate::report::usage::Usage;
@@ -232,7 +233,9 @@ impl RunCommand {
         if matches!(self.output, RunFormat::Csv | RunFormat::Stream) {
             bail!("--survive prints text, json, yaml or junit");
         }
-        let mut report = survive::survive(session, key, self.max_cycles)?;
+        // The other formats have the scheduler's messages only.
+        let explained = matches!(self.output, RunFormat::Text).then(NodeAllowance::default);
+        let mut report = survive::survive(session, key, self.max_cycles, explained)?;
         self.print_notices(&report.notices);
         report.notices.splice(..0, notices);
         kubestep_output::print(&match self.output {

@@ -5,13 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 
 use crate::cli::waiting::Steps;
+use crate::report::pending::NodeAllowance;
 use crate::report::survive::{LossProgress, SurviveReport};
 use kubestep_debug::Session;
 use kubestep_debug::survive::Losses;
 
-/// Loses what `text` names, after the queue was scheduled, with at most `limit` cycles each. The
-/// first Ctrl-C keeps the domains that were tried.
-pub(super) fn survive(session: &mut Session, text: &str, limit: usize) -> Result<SurviveReport> {
+/// Loses what `text` names, after the queue was scheduled, with at most `limit` cycles each, and with
+/// causes as far as `explained`. The first Ctrl-C keeps the domains that were tried.
+pub(super) fn survive(
+    session: &mut Session,
+    text: &str,
+    limit: usize,
+    explained: Option<NodeAllowance>,
+) -> Result<SurviveReport> {
     let losses = Losses::parse(session.world(), text).context("--survive")?;
     let steps = Steps::watch();
     let cycles = AtomicU64::new(0);
@@ -24,6 +30,6 @@ pub(super) fn survive(session: &mut Session, text: &str, limit: usize) -> Result
         cycles.store(progress.cycles, Ordering::Relaxed);
         steps.go_on(progress.done, progress.of)
     };
-    let work = || SurviveReport::new(session, &losses, limit, &go_on);
+    let work = || SurviveReport::new(session, &losses, limit, explained, &go_on);
     steps.show(words, work).context("--survive")
 }

@@ -37,10 +37,10 @@ pub fn more_fixes(fixes: &Fixes) -> usize {
 /// The lines of the text, each with the index of its change.
 pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
     let heading = match (fixes.none_needed, fixes.found.len(), fixes.tried) {
-        (true, ..) if fixes.held.is_some() => {
-            format!("No change is needed: {}.", fixes.held.as_deref().unwrap_or_default())
-        }
-        (true, ..) => "No change is needed: the pod has a node or gets one.".to_owned(),
+        (true, ..) => match &fixes.held {
+            Some(held) => format!("No change is searched: {held}."),
+            None => "No change is needed: the pod has a node or gets one.".to_owned(),
+        },
         (_, 0, 0) => "No change is known that could make it fit.".to_owned(),
         (_, 0, tried) => format!("No change was found that makes it fit ({tried} tried)."),
         _ => "Any of these changes makes it fit; each was tried:".to_owned(),

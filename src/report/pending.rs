@@ -13,8 +13,26 @@ use kubestep_debug::why::why;
 
 /// Groups that are explained; the others have the scheduler's message only.
 const EXPLAINED: usize = 20;
-/// Nodes that are looked at for all explanations together, so that a large run stays fast.
-const NODES: usize = 200_000;
+
+/// How many nodes may be looked at for all explanations of a report together, so that a large one
+/// stays fast.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeAllowance(usize);
+
+impl Default for NodeAllowance {
+    fn default() -> NodeAllowance {
+        NodeAllowance(200_000)
+    }
+}
+
+impl NodeAllowance {
+    /// Takes `nodes`; the first time even if they are too many.
+    fn take(&mut self, nodes: usize) -> bool {
+        let is_allowed = self.0 > 0;
+        self.0 = self.0.saturating_sub(nodes);
+        is_allowed
+    }
+}
 
 /// Pending pods that differ only in their names, and whose explanations are alike.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,19 +66,20 @@ pub fn groups(session: &Session, pending: &[Pending]) -> Vec<PendingGroup> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// Finds the causes of the largest groups, as many as take little time. `sessions` is how many
-/// sessions share that time.
+/// Finds the causes of the largest groups, as far as `allowed`.
 pub fn explain(
     session: &Session,
     pending: &[Pending],
     groups: &mut [PendingGroup],
-    sessions: usize,
+    allowed: &mut NodeAllowance,
 ) {
-    let nodes = session.world().scheduler().cache().nodes().count();
-    let most = (NODES / nodes.max(1) / sessions.max(1)).clamp(1, EXPLAINED);
+    let nodes = session.world().scheduler().cache().node_count();
     let mut largest: Vec<&mut PendingGroup> = groups.iter_mut().collect();
     largest.sort_by_key(|group| Reverse(group.pods.len()));
-    for group in largest.into_iter().take(most) {
+    for group in largest.into_iter().take(EXPLAINED) {
+        if !allowed.take(nodes) {
+            return;
+        }
         let first = group.pods.first().and_then(|at| pending.get(*at));
         let answer = first.and_then(|entry| why(session.world(), session.history(), entry.pod));
         group.cause = answer.as_ref().and_then(decisive_cause);

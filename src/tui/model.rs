@@ -392,7 +392,7 @@ pub struct QueuedPod {
     pub rejected_by: Vec<Symbol>,
     /// Why it is here, in the scheduler's words.
     pub reason: String,
-    /// The node for which it waits at Permit.
+    /// The node that it waits for, at Permit or in PreBind.
     pub waits_for: Option<Symbol>,
 }
 

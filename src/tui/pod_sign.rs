@@ -6,18 +6,17 @@ use super::theme::Scope;
 use kubestep_debug::why::PodLocation;
 use kubestep_framework::record::QueueName;
 
-/// A sign, and the style of the pod's place and of sentences that say it.
+/// A sign, and the style of a pod's place and of sentences about it.
 pub type PodSign = (&'static str, Scope);
 
-/// That of a pod held at Permit.
+/// The sign of a pod held at Permit.
 pub const WAITING: PodSign = (VerdictSign::Wait.glyph(), VerdictSign::Wait.scope());
 
-/// That of a verdict.
 const fn of(verdict: VerdictSign) -> PodSign {
     (verdict.glyph(), verdict.scope())
 }
 
-/// The table: a sign for each place.
+/// The sign of a pod by where it is.
 pub fn of_place(place: PodPlace) -> PodSign {
     match place {
         PodPlace::Node(_) => of(VerdictSign::Success),
@@ -32,9 +31,15 @@ pub fn of_place(place: PodPlace) -> PodSign {
     }
 }
 
-/// That of a queue's pods.
+/// The sign of pods in a queue.
 pub fn of_queue(queue: QueueName) -> PodSign {
     of_place(PodPlace::Queue(queue))
+}
+
+/// Whether pods are in a queue because something keeps them from a node.
+pub fn is_failure(queue: QueueName) -> bool {
+    use QueueName::{Backoff, Gated, None, Unschedulable};
+    matches!(queue, Unschedulable | Gated | Backoff | None)
 }
 
 /// The style of the first sentence about a pod. That of one on its node, or in the active queue, is not

@@ -139,11 +139,13 @@ fn draw_view(
 /// hides counts too, so that the panes stay where they are while one types. Without any row, what is
 /// said in their place takes lines.
 fn lines_of(source: &dyn View, grid: &GridState, columns: u16, banner: &[StyledParts]) -> u16 {
+    /// Above the sentence and below it.
     const BLANKS: usize = 2;
     let (rows, header) = match grid.total() {
         0 => (super::text::wrap(&source.empty(), empty_columns(columns)).len() + BLANKS, 0),
         rows => (rows, source.header_lines()),
     };
+    // Without a drawing, a blank line below the rows.
     let above = 1 + usize::from(header) + banner.len().max(1);
     u16::try_from(rows.saturating_add(above)).unwrap_or(u16::MAX)
 }
@@ -231,19 +233,22 @@ fn hidden_columns(grid: &GridState, part: Option<&str>, room: usize) -> Option<S
         return None;
     }
     let columns = |number| count(number, "more column");
-    let short = |number| format!("+{number}");
     let notes = match (grid.hidden_columns(), part) {
         (Hidden { left: 0, right: 0, wide: 0 }, None) => return None,
         (Hidden { left: 0, right: 0, wide: 0 }, Some(part)) => {
             [format!("Ctrl-w: {part}"), "Ctrl-w".to_owned()]
         }
         (Hidden { left: 0, right: 0, wide }, _) => {
-            [format!("Ctrl-w: {}", columns(wide)), short(wide)]
+            [format!("Ctrl-w: {}", columns(wide)), format!("Ctrl-w +{wide}")]
         }
-        (Hidden { left: 0, right, .. }, _) => [format!("{} ▸", columns(right)), short(right)],
-        (Hidden { left, right: 0, .. }, _) => [format!("◂ {}", columns(left)), short(left)],
+        (Hidden { left: 0, right, .. }, _) => {
+            [format!("{} ▸", columns(right)), format!("+{right} ▸")]
+        }
+        (Hidden { left, right: 0, .. }, _) => {
+            [format!("◂ {}", columns(left)), format!("◂ +{left}")]
+        }
         (Hidden { left, right, .. }, _) => {
-            [format!("◂ {left} and {right} more columns ▸"), short(left + right)]
+            [format!("◂ {left} and {right} more columns ▸"), format!("◂ +{} ▸", left + right)]
         }
     };
     let [whole, short] = notes;

@@ -159,8 +159,7 @@ pub fn decision_lines(decision: &DecisionDifference, change: PodChange) -> Vec<S
     }
     for (side, certainty) in [("a", &decision.certainty.a), ("b", &decision.certainty.b)] {
         let conditions = certainty.iter().flat_map(|certainty| certainty.conditions());
-        lines
-            .extend(conditions.map(|condition| format!("{side} is uncertain: stands {condition}")));
+        lines.extend(conditions.map(|condition| format!("{side} is uncertain: holds {condition}")));
     }
     let telling = decision.verdicts.iter().filter(|one| !follows(one, decision));
     lines.extend(telling.map(verdict));

@@ -47,7 +47,7 @@ pub fn run(report: &RunReport) -> String {
 /// The conditions under which an uncertain decision stands, behind another text.
 fn uncertain(certainty: Option<&Certainty>) -> String {
     conditions(certainty)
-        .map(|text| escape(&format!("\nuncertain: stands {text}")))
+        .map(|text| escape(&format!("\nuncertain: holds {text}")))
         .unwrap_or_default()
 }
 

@@ -8,7 +8,7 @@ pub mod text;
 
 use crate::report::disruption::DisruptionReport;
 use crate::report::outcome::{self, Evicted, Pending, ScheduledPod};
-use crate::report::pending::{self, PendingGroup};
+use crate::report::pending::{self, NodeAllowance, PendingGroup};
 use crate::report::usage::Usage;
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
@@ -70,7 +70,8 @@ impl RunReport {
     /// Groups equal pending pods, with the causes that take little time to find.
     pub fn with_causes(mut self, session: &Session) -> RunReport {
         self.groups = pending::groups(session, &self.pending);
-        pending::explain(session, &self.pending, &mut self.groups, 1);
+        let mut allowed = NodeAllowance::default();
+        pending::explain(session, &self.pending, &mut self.groups, &mut allowed);
         self
     }
 }

@@ -122,7 +122,7 @@ fn hint(report: &RunReport) -> String {
 
 /// The conditions under which an uncertain decision stands, as an indented line.
 fn uncertain(certainty: Option<&Certainty>) -> String {
-    conditions(certainty).map(|text| format!("    uncertain: stands {text}\n")).unwrap_or_default()
+    conditions(certainty).map(|text| format!("    uncertain: holds {text}\n")).unwrap_or_default()
 }
 
 /// A table of what the nodes offer in all, and what is requested of it.

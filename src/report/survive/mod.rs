@@ -8,11 +8,11 @@ pub mod text;
 use crate::report::cut::ended_after;
 use crate::report::disruption::{DisruptionReport, ReplacementState};
 use crate::report::outcome::{self, Pending};
-use crate::report::pending::{self, PendingGroup};
+use crate::report::pending::{self, NodeAllowance, PendingGroup};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
-use kubestep_cluster::disruption::RemovedPod;
+use kubestep_cluster::disruption::{RemovedPod, Replacement};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Session;
 use kubestep_debug::edit::EditError;
@@ -49,7 +49,8 @@ pub struct LostDomain {
     pub disruption: DisruptionReport,
     /// The pods that have no node because of the loss.
     pub unplaced: Vec<UnplacedPod>,
-    /// The same in groups of equal pods, with causes.
+    /// The same in groups of equal pods, with causes as far as the limit of the search allows; empty if
+    /// they are not asked for.
     pub groups: Vec<PendingGroup>,
     /// The number of scheduling cycles.
     pub cycles: u64,
@@ -76,14 +77,9 @@ fn outside(losses: &Losses) -> Option<String> {
 }
 
 impl LostDomain {
-    /// The report of a session in which the domain, one of `domains`, was lost. What there was before
-    /// does not count: disruptions of `start`, and `before`, the pods that were pending, sorted by name.
-    pub fn new(
-        (loss, domains): (&Loss, usize),
-        session: &Session,
-        start: &World,
-        before: &[Pending],
-    ) -> LostDomain {
+    /// The report of a session in which the domain was lost. What there was before does not count:
+    /// disruptions of `start`, and `before`, the pods that were pending, sorted by name.
+    pub fn new(loss: &Loss, session: &Session, start: &World, before: &[Pending]) -> LostDomain {
         let mut disruption = DisruptionReport::new(session).unwrap_or_default();
         if let Some(earlier) = start.disruptions() {
             disruption.left.drain(..earlier.removed().len());
@@ -96,8 +92,6 @@ impl LostDomain {
         let origins = disruptions.map(|all| all.origins()).unwrap_or_default();
         let mut pending = outcome::pending(session);
         pending.retain(|pending| !was_pending(pending.pod));
-        let mut groups = pending::groups(session, &pending);
-        pending::explain(session, &pending, &mut groups, domains);
         let unplaced = pending.into_iter().map(|pending| UnplacedPod {
             replaces: origins.get(&pending.pod).map(|removed| (*removed).clone()),
             pending,
@@ -106,11 +100,19 @@ impl LostDomain {
             value: loss.value,
             nodes: loss.nodes,
             unplaced: unplaced.collect(),
-            groups,
+            groups: Vec::new(),
             cycles: session.world().scheduler().cycles() - start.scheduler().cycles(),
             disruption,
             cut: None,
         }
+    }
+
+    /// Groups equal pods, with the causes of the largest groups.
+    fn explain(&mut self, session: &Session, nodes: &mut NodeAllowance) {
+        let pending: Vec<Pending> =
+            self.unplaced.iter().map(|unplaced| unplaced.pending.clone()).collect();
+        self.groups = pending::groups(session, &pending);
+        pending::explain(session, &pending, &mut self.groups, nodes);
     }
 
     /// Whether the run came to its end and left pods without a node.
@@ -118,11 +120,11 @@ impl LostDomain {
         self.cut.is_none() && !self.unplaced.is_empty()
     }
 
-    /// How many pods have no replacement: they have no controller, or are their node's alone, as
-    /// those of a DaemonSet.
+    /// How many pods nothing recreates: they have no controller, had ended, are static, or belong to a
+    /// DaemonSet that runs one on each node.
     pub fn not_recreated(&self) -> usize {
         let left = self.disruption.left.iter();
-        left.filter(|left| matches!(left.end, ReplacementState::Nothing(_))).count()
+        left.filter(|left| matches!(left.removed.replacement, Replacement::Nothing(_))).count()
     }
 
     /// How many replacements have a node.
@@ -145,7 +147,8 @@ pub struct LossProgress {
 
 impl SurviveReport {
     /// Schedules the queue, then loses each domain, on a copy, with at most `limit` cycles each. If
-    /// `go_on` returns false, the report has the domains that were tried until then.
+    /// `go_on` returns false, the report has the domains that were tried until then. `explained`: the
+    /// nodes that may be looked at for causes; none are searched without it.
     ///
     /// # Errors
     /// The nodes cannot be lost.
@@ -153,6 +156,7 @@ impl SurviveReport {
         session: &mut Session,
         losses: &Losses,
         limit: usize,
+        mut explained: Option<NodeAllowance>,
         go_on: &dyn Fn(LossProgress) -> bool,
     ) -> Result<SurviveReport, EditError> {
         let of = losses.each.len();
@@ -181,8 +185,12 @@ impl SurviveReport {
             let go_on = |cycles| go_on(progress(done, cycles));
             let lost = if go_on(0) { trial.lose(loss.set, &go_on)? } else { None };
             let Some((session, cut)) = lost else { break };
-            let domain = LostDomain::new((loss, of), &session, world, &report.pending_before);
-            report.domains.push(LostDomain { cut, ..domain });
+            let domain = LostDomain::new(loss, &session, world, &report.pending_before);
+            let mut domain = LostDomain { cut, ..domain };
+            if let Some(nodes) = explained.as_mut().filter(|_| domain.fails()) {
+                domain.explain(&session, nodes);
+            }
+            report.domains.push(domain);
         }
         Ok(report)
     }

@@ -52,7 +52,9 @@ fn answer(report: &SurviveReport) -> String {
         (0, known) if cut > 0 => {
             format!("losing {known} of {tried} leaves no pod without a node\n")
         }
-        (0, _) if recreated(report) == 0 => nothing_recreated(report),
+        (0, _) if report.domains.iter().all(|domain| domain.placed() == 0) => {
+            nothing_recreated(report)
+        }
         (0, 1) if report.of == 1 => {
             format!("without {}, every pod that a controller recreates has a node\n", only(report))
         }
@@ -71,17 +73,15 @@ fn answer(report: &SurviveReport) -> String {
     known + &not_known
 }
 
-/// How many lost pods are recreated.
-fn recreated(report: &SurviveReport) -> usize {
-    report.domains.iter().map(|domain| domain.placed() + domain.unplaced.len()).sum()
-}
-
 /// The answer if none of the lost pods is recreated.
 fn nothing_recreated(report: &SurviveReport) -> String {
-    let lost: usize = report.domains.iter().map(|domain| domain.disruption.left.len()).sum();
-    match lost {
+    let lost = report.domains.iter().map(|domain| domain.disruption.left.len()).max();
+    match lost.unwrap_or(0) {
         0 => "no pod is lost\n".to_owned(),
-        lost => format!("{} would be lost without a replacement\n", count(lost, "pod")),
+        most if report.of == 1 => {
+            format!("losing {} loses {}; none is recreated\n", only(report), count(most, "pod"))
+        }
+        most => format!("no lost pod is recreated: at most {} at once\n", count(most, "pod")),
     }
 }
 

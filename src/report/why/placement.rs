@@ -106,18 +106,18 @@ fn tie(placement: &NodePlacement) -> Option<String> {
     if placement.tie.is_empty() {
         return None;
     }
-    let how = placement.tie_break.as_deref().filter(|how| *how != "upstream");
-    let how = match (how, placement.drawn) {
-        (Some(how), _) => format!("the tie is broken by {how}"),
-        (None, true) => {
-            "kube-scheduler of this version draws one of them, here it is the first of the heap"
+    let how = match placement.tie_break.as_deref() {
+        None => "which one is chosen is decided in the cycle".to_owned(),
+        Some("upstream") if placement.drawn => {
+            "kube-scheduler picks one of them at random, here it is the first that its heap yields"
                 .to_owned()
         }
-        (None, false) => {
-            "as in kube-scheduler it is the first of the heap, which holds the nodes in the order \
-             in which they were found to fit"
+        Some("upstream") => {
+            "it is the one that kube-scheduler's heap yields for the order in which the nodes were \
+             found to fit"
                 .to_owned()
         }
+        Some(how) => format!("the tie is broken by {how}"),
     };
     Some(format!("{} share the best total; {how}.", placement.tie.len()))
 }

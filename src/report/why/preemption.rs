@@ -27,6 +27,10 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         lines.push(candidate(one, found.chosen));
         lines.extend(one.reasons.iter().map(|reason| format!("    {reason}")));
     }
+    let chosen = found.candidates.iter().find(|one| Some(one.node) == found.chosen);
+    if chosen.is_some_and(|one| one.budget_violations > 0) {
+        lines.push("  preemption respects budgets only as far as some candidate allows".to_owned());
+    }
     if found.candidates.len() > most {
         lines.push(format!("  and {}", count(found.candidates.len() - most, "more candidate")));
     }
@@ -111,10 +115,7 @@ fn candidate(candidate: &CandidateWhy, chosen: Option<Symbol>) -> String {
     let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
     let violates = match candidate.budget_violations {
         0 => String::new(),
-        number => format!(
-            ", violating {}, which preemption avoids only if it can",
-            count(number, "budget")
-        ),
+        number => format!(", {} violating a budget", count(number, "eviction")),
     };
     let better = chosen.zip(candidate.loses_by);
     let loses = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
@@ -155,8 +156,8 @@ pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
         let by = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
         let by = by.unwrap_or_else(|| "; chosen".to_owned());
         let victims = count(candidate.victims.len(), "victim");
-        let violated = candidate.budget_violations;
-        let text = format!("{}: {victims}, {violated} budgets violated{by}", candidate.node);
+        let violating = count(candidate.budget_violations as usize, "eviction");
+        let text = format!("{}: {victims}, {violating} violating a budget{by}", candidate.node);
         let tone = if candidate.loses_by.is_none() { Tone::Good } else { Tone::Plain };
         let line = OutlineItem::new(1, text).tone(tone).folded(candidate.loses_by.is_some());
         items.push(OutlineItem { id: candidate_id(candidate.node), ..line });

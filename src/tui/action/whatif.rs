@@ -150,15 +150,15 @@ fn pod_to_decide(app: &App, model: &Model) -> Option<NamespacedName> {
     matches!(app.view(), ViewId::Filter | ViewId::Scores).then(|| model.cycle())?.map(|c| c.pod)
 }
 
-/// `node a`, `pod shop/web`, or a pod's name alone.
 /// The pod `NAME`, or `NAMESPACE/NAME`.
 pub fn named_pod(text: &str) -> Result<NamespacedName, ActionError> {
     match named_key(text)? {
         ObjectKey { kind: Kind::Pod, namespace, name } => Ok(NamespacedName::new(namespace, name)),
-        key => Err(format!("{key} is no pod").into()),
+        key => Err(format!("{key} is not a pod; write NAME or NAMESPACE/NAME").into()),
     }
 }
 
+/// `node a`, `pod shop/web`, or a pod's name alone.
 fn named_key(text: &str) -> Result<ObjectKey, ActionError> {
     let (kind, name) = text.split_once(' ').unwrap_or(("pod", text));
     let kind = Kind::by_name(kind).ok_or_else(|| format!("{kind:?} is no kind of object"))?;

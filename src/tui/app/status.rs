@@ -49,12 +49,12 @@ impl App {
         }
     }
 
-    /// Lines that the rows of a view get at most, below the rule with its title.
+    /// Lines that the rows of a view get at least, below the rule with its title.
     fn lines(&self) -> u16 {
         let screen = Rect::new(0, 0, self.size.0, self.size.1);
         let body = layout::screen(screen, self.has_breadcrumbs()).map(|screen| screen.body);
         let tier = WidthTier::of(self.size.0);
-        let needs = PaneNeeds { lines: u16::MAX, ..PaneNeeds::default() };
+        let needs = PaneNeeds { lines: u16::MAX, details: u16::MAX, ..PaneNeeds::default() };
         let rows = body.map(|body| layout::panes(body, tier, needs).0);
         rows.map_or(0, |rows| rows.height.saturating_sub(1))
     }

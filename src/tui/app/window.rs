@@ -115,25 +115,30 @@ impl Window {
     }
 }
 
-/// A choice may have several rows: one step leads over them.
+/// A choice can span several rows; a step goes to the next choice. Rows that choose nothing are text, and
+/// read line by line. `commands` are those of all rows.
 impl Window {
-    fn go_to_next_choice(&mut self, source: &dyn GridSource, width: u16) {
-        let from = self.command(width);
-        while self.step(source, 1) && self.command(width) == from {}
+    fn go_to_next_choice(&mut self, source: &dyn GridSource, commands: &[Option<WhatIfCommand>]) {
+        let from = self.command(commands);
+        while self.step(source, 1) && from.is_some() && self.command(commands) == from {}
     }
 
     /// To the first row of this choice, or from there to that of the one before.
-    fn go_to_previous_choice(&mut self, source: &dyn GridSource, width: u16) {
-        if !self.go_to_start_of_choice(source, width) && self.step(source, -1) {
-            self.go_to_start_of_choice(source, width);
+    fn go_to_last_choice(&mut self, source: &dyn GridSource, commands: &[Option<WhatIfCommand>]) {
+        if !self.go_to_start_of_choice(source, commands) && self.step(source, -1) {
+            self.go_to_start_of_choice(source, commands);
         }
     }
 
-    /// Returns whether that is elsewhere.
-    fn go_to_start_of_choice(&mut self, source: &dyn GridSource, width: u16) -> bool {
-        let (from, command) = (self.grid.selected_row(), self.command(width));
-        while self.step(source, -1) {
-            if self.command(width) != command {
+    /// Returns whether the selection moved.
+    fn go_to_start_of_choice(
+        &mut self,
+        source: &dyn GridSource,
+        commands: &[Option<WhatIfCommand>],
+    ) -> bool {
+        let (from, command) = (self.grid.selected_row(), self.command(commands));
+        while command.is_some() && self.step(source, -1) {
+            if self.command(commands) != command {
                 self.step(source, 1);
                 break;
             }
@@ -149,11 +154,8 @@ impl Window {
     }
 
     /// What Enter does in the selected row.
-    fn command(&self, width: u16) -> Option<WhatIfCommand> {
-        match self.content.choice(self.grid.selected_row()?, width)? {
-            WindowChoice::Command(command) => Some(command),
-            _ => None,
-        }
+    fn command<'a>(&self, commands: &'a [Option<WhatIfCommand>]) -> Option<&'a WhatIfCommand> {
+        commands.get(self.grid.selected_row()?)?.as_ref()
     }
 }
 
@@ -436,10 +438,16 @@ impl App {
         let Some(window) = self.windows.last_mut() else { return false };
         let width = window.size(size).0.saturating_sub(4);
         let source = window.source(width);
-        match window.content {
+        match &window.content {
             WindowRows::Lines(_) => window.grid.scroll_by(&*source, lines),
-            WindowRows::Choices(_) if lines == 1 => window.go_to_next_choice(&*source, width),
-            WindowRows::Choices(_) if lines == -1 => window.go_to_previous_choice(&*source, width),
+            WindowRows::Choices(choices) if lines.abs() == 1 => {
+                let rows = choice_rows(choices, width).into_iter();
+                let commands: Vec<Option<WhatIfCommand>> = rows.map(|(of, _)| of).collect();
+                match lines {
+                    1 => window.go_to_next_choice(&*source, &commands),
+                    _ => window.go_to_last_choice(&*source, &commands),
+                }
+            }
             _ => window.grid.move_by(&*source, lines),
         }
         true

@@ -2,7 +2,7 @@
 //! that and the comparison are done in the background.
 
 use super::Driver;
-use super::reports::{ReportLines, ReportRequest, lines, searching_causes};
+use super::reports::{ProgressWords, ReportLines, ReportRequest, lines, searching_causes};
 use super::task::TaskProgress;
 use crate::report;
 use crate::tui::command_result::CommandResult;
@@ -42,7 +42,7 @@ impl Driver {
 }
 
 /// How far a comparison with the branch `name` is.
-fn progress(name: &str) -> Box<dyn Fn(usize, usize) -> String> {
+fn progress(name: &str) -> ProgressWords {
     let name = name.to_owned();
     Box::new(move |done, of| match (done, of) {
         (runs, 0) if runs > 0 => searching_causes(runs),
@@ -60,7 +60,8 @@ fn differences(
     names: &Pair<String>,
     progress: &TaskProgress,
 ) -> ReportLines {
-    let stopped = || EditError("the comparison was stopped".into());
+    // Not shown: who stops a report is told that there is no answer.
+    let stopped = || EditError("stopped".into());
     let cycles = |session: &Session| session.history().cycle_count();
     let missing = cycles(session).saturating_sub(cycles(&other));
     let limit = cycles_as_far_as(session).saturating_sub(cycles(&other));

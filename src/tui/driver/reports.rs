@@ -13,6 +13,7 @@ use super::search::RunningTask;
 use super::task::{BackgroundTask, TaskProgress, TaskState};
 use super::whatif::named_versions;
 use crate::report::cut::CutRuns;
+use crate::report::pending::NodeAllowance;
 use crate::report::survive::{self, SurviveReport};
 use crate::report::upgrade::{self, RejectedInput, UpgradeReport};
 use crate::tui::command_result::{CommandResult, WindowContent};
@@ -43,7 +44,7 @@ struct ReportQuery {
 pub(super) type ReportLines = Result<Vec<String>, EditError>;
 
 /// How far a report is in words, from what is done and of how much.
-type ProgressWords = Box<dyn Fn(usize, usize) -> String>;
+pub(super) type ProgressWords = Box<dyn Fn(usize, usize) -> String>;
 
 /// What is asked for, and how it is shown.
 pub(super) struct ReportRequest {
@@ -90,9 +91,11 @@ impl Driver {
             let mut session = Session::new(world);
             memory.into_iter().for_each(|bytes| session.set_history_memory(bytes));
             session.only_forward();
-            let report = SurviveReport::new(&mut session, &losses, MAX_CYCLES, &|progress| {
-                task.go_on(progress.done, progress.of)
-            });
+            let allowed = NodeAllowance::default();
+            let report =
+                SurviveReport::new(&mut session, &losses, MAX_CYCLES, Some(allowed), &|progress| {
+                    task.go_on(progress.done, progress.of)
+                });
             Ok(lines(&survive::text::answer_first(&report?)))
         })
     }
@@ -149,7 +152,9 @@ impl Driver {
     ) -> Result<CommandResult, RunningReport> {
         let lines = match running.work.result(patience) {
             TaskState::Running => return Err(running),
-            TaskState::Failed => return Ok(super::search::without_result()),
+            TaskState::Failed => {
+                return Ok(CommandResult::error(format!(":{} failed", running.query.line)));
+            }
             TaskState::Done(Err(_)) if running.work.is_stopping() => {
                 return Ok(CommandResult::info("stopped; there is no answer"));
             }
@@ -233,7 +238,7 @@ fn upgrade_lines(
 
 /// How far the search for the causes of differences between versions is.
 pub(super) fn searching_causes(runs: usize) -> String {
-    format!("searching which change of the version causes what: {runs} runs; Esc stops")
+    format!("searching for the causes of the differences: {runs} runs; Esc stops")
 }
 
 pub(super) fn lines(text: &str) -> Vec<String> {

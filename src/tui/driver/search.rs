@@ -46,7 +46,7 @@ pub(super) struct Tasks {
     pub report: Option<FinishedReport>,
 }
 
-/// What is searched in the background.
+/// Work under way in the background.
 pub(super) enum RunningTask {
     /// What would make a pod fit.
     Fixes(FixQuery, BackgroundTask<Fixes>),
@@ -271,9 +271,10 @@ fn window(answer: &FoundFixes) -> WindowContent {
         (Some(WhatIfCommand::MoreFixes), format!("{more}; Enter continues the search"))
     });
     let waiting = ViewId::Waiting.key();
-    let held =
-        answer.fixes.held.as_ref().map(|_| {
-            (None, format!("{waiting} shows the waiting pods, and allows or rejects them."))
-        });
+    let held = answer
+        .fixes
+        .held
+        .as_ref()
+        .map(|_| (None, format!("{waiting} shows the waiting pods, to allow or reject them.")));
     WindowContent::Fixes(title, lines.chain(more).chain(held).collect())
 }

@@ -124,9 +124,9 @@ impl View for ConfigurationView<'_> {
         let value = if row.value.is_empty() { String::new() } else { format!(": {}", row.value) };
         let mut lines = vec![DetailLine::heading(format!("{}{value}", row.name))];
         lines.extend(match (&row.default, row.changed) {
-            (Some(default), _) => Some(
-                DetailLine::text(format!("not the default: {default}")).scoped(Scope::VerdictWait),
-            ),
+            (Some(default), _) => {
+                Some(DetailLine::text(format!("default: {default}")).scoped(Scope::VerdictWait))
+            }
             (None, Some(_)) => Some(DetailLine::text("the default").scoped(Scope::TextDim)),
             (None, None) => None,
         });

@@ -54,6 +54,7 @@ impl<'a> HeatView<'a> {
         let zone_width = widest.clamp(4, ZONES);
         // Beside marks and the zone with the blank behind it.
         let cells = usize::from(room).saturating_sub(3 + zone_width);
+        // The legend and the header.
         let lines_above = 2;
         let fit = |columns: usize| {
             let lines = zones.values().map(|rows| rows.len().div_ceil(columns)).sum::<usize>();

@@ -6,7 +6,7 @@ use crate::tui::command::Command;
 use crate::tui::glyph::{FOLDS, VerdictSign};
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, FoldedOutline, Model, OutlineKind};
-use crate::tui::pod_sign;
+use crate::tui::pod_sign::{self, is_failure};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -112,7 +112,10 @@ impl GridSource for OutlineView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.item(row).is_some_and(|item| matches!(item.tone, Tone::Bad | Tone::Queued(_)))
+        self.item(row).is_some_and(|item| match item.tone {
+            Tone::Queued(queue) => is_failure(queue),
+            tone => matches!(tone, Tone::Bad),
+        })
     }
 }
 

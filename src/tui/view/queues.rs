@@ -9,6 +9,7 @@ use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
 use crate::tui::pod_sign;
+use crate::tui::pod_sign::is_failure;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -169,8 +170,7 @@ impl GridSource for QueuesView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        use QueueName::{Backoff, Gated, None, Unschedulable};
-        self.pod(row).is_some_and(|p| matches!(p.queue, Unschedulable | Gated | Backoff | None))
+        self.pod(row).is_some_and(|pod| is_failure(pod.queue))
     }
 
     fn has_labels(&self) -> bool {
@@ -187,7 +187,9 @@ impl GridSource for QueuesView<'_> {
 fn why<'a>(pod: &'a QueuedPod, cause: Option<&'a str>) -> Cow<'a, str> {
     let reason = brief(&pod.reason);
     match cause {
-        _ if pod.waits_for.is_some() => format!("held by {}", names(pod)).into(),
+        _ if pod.waits_for.is_some() && !pod.rejected_by.is_empty() => {
+            format!("held by {}", names(pod)).into()
+        }
         None => reason,
         Some("") if pod.attempts == 0 || reason.is_empty() => Cow::Borrowed(""),
         Some("") => format!("last attempt: {reason}").into(),

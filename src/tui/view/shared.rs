@@ -81,7 +81,7 @@ pub fn uncertainty(cycle: &CycleRecord) -> Vec<String> {
 fn uncertain_lines(cycle: &CycleRecord) -> impl Iterator<Item = DetailLine> {
     let lines = uncertainty(cycle).into_iter();
     lines.map(|line| {
-        DetailLine::field("uncertain", format!("stands {line}")).scoped(Scope::VerdictPending)
+        DetailLine::field("uncertain", format!("holds {line}")).scoped(Scope::VerdictPending)
     })
 }
 

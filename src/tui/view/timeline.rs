@@ -98,7 +98,9 @@ fn message(cycle: &CycleRecord) -> (Cow<'_, str>, Scope) {
         return (brief(&cycle.message), Scope::TextDim);
     }
     match shared::uncertainty(cycle).first() {
-        Some(condition) => (Cow::Owned(format!("uncertain: {condition}")), Scope::VerdictPending),
+        Some(condition) => {
+            (Cow::Owned(format!("uncertain: holds {condition}")), Scope::VerdictPending)
+        }
         None => (Cow::Borrowed(""), Scope::TextDim),
     }
 }

@@ -57,12 +57,12 @@ fn cells(thousandths: i64, width: usize) -> usize {
 
 /// The eighths of `width` cells that a part of `all` takes; at least one, so that it is seen.
 fn eighths(part: i64, all: i64, width: usize) -> usize {
-    if part <= 0 || all <= 0 {
+    if part <= 0 || all <= 0 || width == 0 {
         return 0;
     }
     let (whole, all) = (width * 8, i128::from(all));
     let share = (i128::from(part) * 2 * whole as i128 + all) / (2 * all);
-    usize::try_from(share).unwrap_or(whole).clamp(1, whole.max(1))
+    usize::try_from(share).unwrap_or(whole).clamp(1, whole)
 }
 
 /// The full cells of so many eighths, and the sign of the rest.

@@ -33,7 +33,6 @@ pub(crate) use budget::scaled;
 
 pub use budget::BudgetViolation;
 pub use drain::{Blocked, DrainRejection, Drained, EvictionRejection};
-pub use replace::NO_CONTROLLER;
 
 /// Everything about the disruptions of a cluster so far.
 #[derive(Clone, Default, Debug)]

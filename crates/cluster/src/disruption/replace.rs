@@ -16,7 +16,7 @@ use kubestep_api::{Object, ObjectMeta, OwnerReference, Pod, PodStatus, Time};
 /// The annotation on the mirror pod of a static pod (`v1.MirrorPodAnnotationKey`).
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// Why a pod without a controller is not recreated.
-pub const NO_CONTROLLER: &str = "no controller recreates it";
+const NO_CONTROLLER: &str = "no controller recreates it";
 
 /// Whether the pod is the mirror of a static pod.
 pub(super) fn is_mirror(pod: &Pod) -> bool {

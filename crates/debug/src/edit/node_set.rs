@@ -43,7 +43,13 @@ impl NodeSet {
         match *self {
             NodeSet::Named(name) => {
                 let key = ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
-                world.api().node(name).ok_or_else(|| EditError::missing(key, world))?;
+                let missing = || match label_key(world, &name) {
+                    Ok(label) => {
+                        EditError(format!("there is no node {name}; a label: {label}=VALUE"))
+                    }
+                    Err(_) => EditError::missing(key, world),
+                };
+                world.api().node(name).ok_or_else(missing)?;
                 Ok(vec![name])
             }
             NodeSet::Labelled(key, value) => {

@@ -298,7 +298,7 @@ fn add(words: &mut WordsLeft<'_>) -> ParseResult<Edit> {
     Ok(Edit::AddNodes { count, like: like.into() })
 }
 
-/// The kind and name of a node; the name alone too, as kubectl takes it, if nothing but `force` follows.
+/// A node: `node NAME`, or as in kubectl the name alone, if at most `force` follows.
 pub(super) fn node_key(words: &mut WordsLeft<'_>) -> ParseResult<ObjectKey> {
     let (word, rest) = words.0.split_once(char::is_whitespace).unwrap_or((words.0, ""));
     let is_alone = matches!(rest.trim(), "" | "force");

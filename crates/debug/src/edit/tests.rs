@@ -416,6 +416,25 @@ fn every_proposal_can_be_typed_as_it_is_printed() {
     assert!(proposed > 20, "{proposed}");
 }
 
+/// As kubectl takes them. What names a kind is no name.
+#[test]
+fn nodes_are_named_without_their_kind_where_only_nodes_can_be_meant() {
+    let cases = [
+        ("cordon a", "cordon node a"),
+        ("uncordon a", "uncordon node a"),
+        ("lose a", "lose node a"),
+        ("drain a force", "drain node a force"),
+        ("drain node force", "drain node force"),
+    ];
+    for (text, same) in cases {
+        assert_eq!(text.parse::<Edit>(), same.parse::<Edit>(), "{text}");
+        assert!(text.parse::<Edit>().is_ok(), "{text}");
+    }
+    for text in ["lose pod", "cordon a force", "label a x=y"] {
+        assert!(text.parse::<Edit>().is_err(), "{text}");
+    }
+}
+
 #[test]
 fn words_that_make_no_edit_are_explained() {
     for (text, part) in [

@@ -109,7 +109,7 @@ pub struct Fixes {
     pub found: Vec<Fix>,
     /// Whether the pod needs no change: it has a node, or gets one at its next attempt.
     pub none_needed: bool,
-    /// What holds the pod on its node, if it needs no change because it waits there, and until when.
+    /// What holds the pod at Permit or in PreBind, and until when; `None` unless it waits there.
     #[serde(skip)]
     pub held: Option<String>,
     /// The number of plans that were tried.

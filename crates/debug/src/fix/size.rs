@@ -1,6 +1,6 @@
 //! The size of a change: the order in which proposals are tried and listed. Each change has a base
-//! size; those of several add up. The smallest changes least: a typo, then this pod alone, then
-//! another object, then capacity, and last what changes a workload or a machine a lot.
+//! size; those of several add up. The smallest changes least: a typo or this pod alone; a request that
+//! is less than half of what it was and a larger machine are the largest.
 
 use std::sync::Arc;
 

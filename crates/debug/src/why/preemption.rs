@@ -276,7 +276,7 @@ fn others(found: &PreemptionProbe) -> Vec<NoCandidate> {
         reasons.entry(reason).or_default().push(*node);
     }
     if !found.unresolvable.is_empty() {
-        let reason = "rejected whatever is evicted".to_owned();
+        let reason = "preemption can't help".to_owned();
         reasons.insert(reason, found.unresolvable.clone());
     }
     reasons.into_iter().map(|(reason, nodes)| NoCandidate { reason, nodes }).collect()

@@ -1,5 +1,5 @@
 //! Events for people (events.k8s.io), written in the background; nothing waits for them. While many
-//! other writes are in flight they give way for a few seconds: an event costs the API server about
+//! other writes are in flight they wait for a few seconds: an event costs the API server about
 //! as much as a binding, and pods wait for bindings.
 //!
 //! Upstream: client-go `tools/events`, with its twelve attempts.
@@ -24,12 +24,12 @@ use kubestep_framework::pod::NamespacedName;
 
 /// Events written at once.
 const WORKERS: usize = 8;
-/// Events in the queue; further ones are dropped. As many as may give way at 1,000 bindings a second.
+/// Events in the queue; further ones are dropped. Enough for [`WAITS`] at 1,000 events a second.
 const QUEUE: usize = 4_000;
-/// Other writes, queued or in flight, to which events give way.
+/// Other writes, queued or in flight, for which events wait.
 const BUSY: usize = 16;
-/// How long an event gives way at most.
-const GIVES_WAY: Duration = Duration::from_secs(3);
+/// How long an event waits for other writes at most.
+const WAITS: Duration = Duration::from_secs(3);
 /// Attempts at an event while the server cannot be reached.
 const TRIES: u32 = 12;
 /// Pause between two attempts.
@@ -46,7 +46,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Writes events through `calls`. `load` is the number of other writes.
+    /// Writes events through `calls`. `load` is the number of other writes, queued or
+    /// in flight.
     pub fn new(calls: Arc<Calls>, load: watch::Receiver<usize>) -> Events {
         let (inbox, events) = unbounded_channel();
         Events { inbox, task: tokio::spawn(write_all(calls, events, load)) }
@@ -90,7 +91,7 @@ async fn write_all(
             let (load, queued) = (load.clone(), Instant::now());
             under_way.spawn(async move {
                 let _place = places.acquire_owned().await;
-                give_way(load, queued + GIVES_WAY).await;
+                wait_for_others(load, queued + WAITS).await;
                 write_event(&calls, &reported, &host).await;
             });
         }
@@ -99,8 +100,8 @@ async fn write_all(
 }
 
 /// Waits until few other writes are in flight, or until `end`.
-async fn give_way(mut load: watch::Receiver<usize>, end: Instant) {
-    // Late, or with the program about to end, the event is written all the same.
+async fn wait_for_others(mut load: watch::Receiver<usize>, end: Instant) {
+    // After `end`, and once the writer is dropped, the event is written anyway.
     let _in_time = timeout_at(end, load.wait_for(|writes| *writes < BUSY)).await;
 }
 
@@ -212,10 +213,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_event_gives_way_to_many_other_writes_for_a_while() {
+    async fn an_event_waits_for_many_other_writes_for_a_while() {
         let (load, now) = (watch::Sender::new(BUSY), Instant::now());
-        give_way(load.subscribe(), now).await;
-        let waiting = tokio::spawn(give_way(load.subscribe(), now + Duration::from_secs(3600)));
+        wait_for_others(load.subscribe(), now).await;
+        let waiting =
+            tokio::spawn(wait_for_others(load.subscribe(), now + Duration::from_secs(3600)));
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished(), "its time is not over, and the others are many");
         load.send_modify(|writes| *writes -= 1);

@@ -230,7 +230,7 @@ async fn make(
     }
 }
 
-/// How many writes are queued or in flight, events apart, which give way to them.
+/// How many writes are queued or in flight, without events, which wait for them.
 #[derive(Clone)]
 struct WriteLoad(Arc<watch::Sender<usize>>);
 

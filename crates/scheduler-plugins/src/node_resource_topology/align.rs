@@ -99,8 +99,14 @@ pub struct Lack {
 impl Lack {
     fn describe(&self) -> String {
         let Lack { zone, name, wanted, free } = self;
-        let free = free.as_ref().map_or("none".to_owned(), |free| shown(*name, free) + " free");
-        format!("NUMA zone {zone} has {free} of the {} {name} needed", shown(*name, wanted))
+        let wanted = shown(*name, wanted);
+        match free {
+            Some(free) => {
+                let free = shown(*name, free);
+                format!("NUMA zone {zone} has {free} {name} free of {wanted} needed")
+            }
+            None => format!("NUMA zone {zone} has no {name}, {wanted} needed"),
+        }
     }
 
     /// How much of what is wanted is missing.

@@ -162,7 +162,7 @@ const SHOWN: [(&str, &str); 6] = [
     ("zone-loss", "default/database-0 (lost from a-0) pending"),
     ("rollout", "stuck: 0 of 4 pods updated and available"),
     ("upgrade", "Because of BalancedAllocationGain"),
-    ("opaque-plugin", "uncertain stands only if TargetLoadPacking scored node-0 at most 30 points"),
+    ("opaque-plugin", "uncertain holds only if TargetLoadPacking scored node-0 at most 30 points"),
 ];
 
 #[test]

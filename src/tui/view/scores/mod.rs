@@ -215,14 +215,13 @@ impl<'a> ScoresView<'a> {
         if cycle.tied == 0 {
             return None;
         }
-        let names = cycle.tied_nodes().into_iter().map(|id| cycle.nodes.name(id));
-        let names: Vec<String> = names.map(|name| self.short(&name).to_owned()).collect();
-        let words = match names.len() {
-            ..=TIED_NAMED => names.join(", "),
-            all => {
-                let (named, more) = (names[..TIED_NAMED].join(", "), all - TIED_NAMED);
-                format!("{all} nodes: {named} and {more} more")
-            }
+        let tied = cycle.tied_nodes();
+        let names = tied.iter().take(TIED_NAMED).map(|id| cycle.nodes.name(*id));
+        let named: Vec<String> = names.map(|name| self.short(&name).to_owned()).collect();
+        let named = named.join(", ");
+        let words = match tied.len().saturating_sub(TIED_NAMED) {
+            0 => named,
+            more => format!("{} nodes: {named} and {more} more", tied.len()),
         };
         let words = words + &tie_break_text(cycle);
         Some(DetailLine::field("tie", words).scoped(Scope::ScoreTie))

@@ -63,7 +63,7 @@ pub fn draw_columns(
         }
         if line == state.selected_line() {
             highlight(buffer, row_area, state, paint, &placement.columns, focused);
-            if source.is_map() && focused {
+            if source.is_map() && source.gap() > 0 && focused {
                 bracket(buffer, row_area, state, paint, &placement.columns);
             }
         }

@@ -72,7 +72,8 @@ pub trait GridSource: Sync {
         true
     }
 
-    /// Whether cells are single signs, of which the selected one needs more than a colour.
+    /// Whether cells are single signs, of which the selected one needs more than a colour: brackets in
+    /// the blanks beside it, if there are any.
     fn is_map(&self) -> bool {
         false
     }
@@ -164,7 +165,7 @@ fn in_order(number: f64) -> i64 {
 pub struct GridColumn {
     /// Header; its lines stand under each other.
     pub title: String,
-    /// Last header line, as a count.
+    /// The last line of the header, in pieces with a style each; empty for none.
     pub note: StyledParts,
     /// Columns of the terminal it takes.
     pub width: Width,

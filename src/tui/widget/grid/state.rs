@@ -141,10 +141,12 @@ impl GridState {
             sort: self.sort,
             failures_only: self.failures_only,
         };
-        if self.stamp.as_ref() == Some(&stamp) {
+        // The lines of a map depend on the size of the screen, too.
+        let as_many = self.total == source.rows();
+        if as_many && self.stamp.as_ref() == Some(&stamp) {
             return;
         }
-        let before = self.stamp.replace(stamp);
+        let before = self.stamp.replace(stamp).filter(|_| as_many);
         self.total = source.rows();
         match self.stamp.as_ref().zip(before).is_some_and(|(now, before)| now.narrows(&before)) {
             true => {

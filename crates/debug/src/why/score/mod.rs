@@ -37,7 +37,8 @@ pub struct NodePlacement {
     pub tie: Vec<Symbol>,
     /// How the tie was broken.
     pub tie_break: Option<String>,
-    /// Whether kube-scheduler of this version draws one of the nodes with the best total.
+    /// Whether kube-scheduler picks one of the nodes with the best total at random: before 1.35, and
+    /// where extenders score.
     #[serde(skip)]
     pub drawn: bool,
     /// The scores of some nodes with what they were computed from.
@@ -202,7 +203,7 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
         plugins: plugins(&record.score),
         tie: record.tied_nodes().iter().map(name).collect(),
         tie_break: (record.tied > 0).then(|| record.tie_break.to_string()),
-        drawn: !probe.features().has(Switch::FirstOfEqualTotals),
+        drawn: is_drawn(probe, &ranking),
         formulas,
         ranking,
     }
@@ -229,10 +230,18 @@ pub(super) fn supposed(
         plugins: plugins(&scored.record),
         tie: if best.len() > 1 { best } else { Vec::new() },
         tie_break: None,
-        drawn: false,
+        drawn: is_drawn(probe, &ranking),
         formulas: formulas(probe, fitting, &ranking, node, asked),
         ranking,
     })
+}
+
+/// Upstream: `selectHost` of 1.34, and the second key of the heap's elements since.
+fn is_drawn(probe: &Probe, ranking: &[Ranked]) -> bool {
+    let features = probe.features();
+    let by_extenders = ranking.iter().any(|row| row.extenders.is_some());
+    !features.has(Switch::FirstOfEqualTotals)
+        || (by_extenders && features.has(Switch::ExtenderTieKey))
 }
 
 fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
