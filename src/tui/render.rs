@@ -239,7 +239,7 @@ fn hidden_columns(grid: &GridState, part: Option<&str>, room: usize) -> Option<S
             [format!("Ctrl-w: {part}"), "Ctrl-w".to_owned()]
         }
         (Hidden { left: 0, right: 0, wide }, _) => {
-            [format!("Ctrl-w: {}", columns(wide)), format!("Ctrl-w +{wide}")]
+            [format!("Ctrl-w: {}", columns(wide)), format!("+{wide}")]
         }
         (Hidden { left: 0, right, .. }, _) => {
             [format!("{} ▸", columns(right)), format!("+{right} ▸")]

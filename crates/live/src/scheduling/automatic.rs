@@ -13,7 +13,6 @@ use crate::scheduling::{
     TICK,
 };
 use crate::updates::{ClusterUpdate, ClusterUpdates};
-use crate::write;
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
@@ -24,10 +23,10 @@ use kubestep_framework::stopwatch::{Done, Spent, Stopwatch};
 const BATCH: usize = 1_000;
 /// How long cycles may run before arrivals are handled again.
 const CYCLES: Duration = Duration::from_millis(5);
-/// Bindings in flight with which no further cycle begins: as many as are sent at once. A pod that
+/// Bindings in flight with which no further cycle begins: enough to keep an API server busy. A pod that
 /// would only queue for its binding stays in the active queue instead, where a more important one
 /// that arrives meanwhile comes first, and its attempt begins on a newer state of the cluster.
-const BINDINGS: usize = write::AT_ONCE;
+const BINDINGS: usize = 16;
 /// Once no answer to a write has come for this long, bindings in flight hold back no cycle: those of a
 /// server or webhook that hangs are no queue.
 const HANGS: Duration = Duration::from_secs(1);
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cycle_begins_while_as_many_bindings_are_in_flight_as_are_sent_at_once() {
+    fn no_cycle_begins_while_many_bindings_are_in_flight() {
         let server = StandIn::default();
         let (mut scheduling, _reported) = scheduling(&server);
         server.with(|server| server.holds_answers = true);

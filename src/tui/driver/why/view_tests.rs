@@ -32,7 +32,7 @@ fn preemption_tells_candidates_criteria_and_who_is_none() {
     assert_eq!(live.interface.app.view(), ViewId::Why, "{}", live.text());
     let text = live.text();
     assert!(text.contains("Why default/payment?"), "{text}");
-    assert!(text.contains("budgets violated; chosen"), "{text}");
+    assert!(text.contains("evictions violating a budget; chosen"), "{text}");
     assert!(text.contains("(priority "), "victims by priority: {text}");
     let mut back = live.keys("-");
     assert!(back.text().contains("Preemption for default/payment"));
