@@ -138,8 +138,8 @@ fn the_default_configuration_changes_nothing() {
 fn what_differs_is_marked_with_the_default_beside_it() {
     let body = "podMaxBackoffSeconds: 60\nprofiles:\n- plugins:\n    \
                     filter: {disabled: [{name: NodeName}]}\n    \
-                    score: {enabled: [{name: ImageLocality, weight: 7}], \
-                    disabled: [{name: ImageLocality}]}\n  \
+                    score: {enabled: [{name: TaintToleration, weight: 7}], \
+                    disabled: [{name: TaintToleration}]}\n  \
                     pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 9}}]\n\
                     extenders: [{urlPrefix: 'http://x', filterVerb: f, ignorable: true}]\n";
     let rows = of(body, "OpportunisticBatching=false");
@@ -149,7 +149,7 @@ fn what_differs_is_marked_with_the_default_beside_it() {
         "Filter 13 plugins not 14 plugins",
         "NodeName off not on",
         "Score 9 plugins not other plugins or order",
-        "ImageLocality weight 7 not weight 1",
+        "TaintToleration weight 7 not weight 3",
         "InterPodAffinity.hardPodAffinityWeight 9 not 1",
         "http://x filter not none",
         "OpportunisticBatching off not on",

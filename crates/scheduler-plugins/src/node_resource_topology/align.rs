@@ -105,7 +105,7 @@ impl Lack {
                 let free = shown(*name, free);
                 format!("NUMA zone {zone} has {free} {name} free of {wanted} needed")
             }
-            None => format!("NUMA zone {zone} has no {name}, {wanted} needed"),
+            None => format!("NUMA zone {zone} has no {name} of {wanted} needed"),
         }
     }
 

@@ -160,12 +160,13 @@ fn each_zone_is_explained() {
     };
     assert_eq!(
         words(&["cpu=6 memory=1Gi"]),
-        "container c0 fits in no NUMA zone: NUMA zone 0 has 4 of 6 cpu, NUMA zone 1 has 2 of 6 cpu"
+        "container c0 fits in no NUMA zone: NUMA zone 0 has 4 cpu free of 6 needed, NUMA zone 1 has 2 \
+         cpu free of 6 needed"
     );
     assert_eq!(
         words(&["cpu=2 memory=1Gi vendor.com/nic=1"]),
-        "container c0 fits in no NUMA zone: NUMA zone 0 has 0 of 1 vendor.com/nic, NUMA zone 1 has \
-         none of 1 vendor.com/nic"
+        "container c0 fits in no NUMA zone: NUMA zone 0 has 0 vendor.com/nic free of 1 needed, \
+         NUMA zone 1 has no vendor.com/nic of 1 needed"
     );
     assert_eq!(
         words(&["cpu=2 memory=1Gi vendor.com/gpu=1"]),
