@@ -23,10 +23,11 @@ use kubestep_framework::stopwatch::{Done, Spent, Stopwatch};
 const BATCH: usize = 1_000;
 /// How long cycles may run before arrivals are handled again.
 const CYCLES: Duration = Duration::from_millis(5);
-/// Bindings in flight with which no further cycle begins: enough to keep an API server busy. A pod that
+/// Bindings in flight with which no further cycle begins: enough to keep an API server busy, which
+/// answers more of them a second the more it has at once. A pod that
 /// would only queue for its binding stays in the active queue instead, where a more important one
 /// that arrives meanwhile comes first, and its attempt begins on a newer state of the cluster.
-const BINDINGS: usize = 16;
+const BINDINGS: usize = 64;
 /// Once no answer to a write has come for this long, bindings in flight hold back no cycle: those of a
 /// server or webhook that hangs are no queue.
 const HANGS: Duration = Duration::from_secs(1);

@@ -27,7 +27,7 @@ const WORKERS: usize = 8;
 /// Events in the queue; further ones are dropped. Enough for [`WAITS`] at 1,000 events a second.
 const QUEUE: usize = 4_000;
 /// Other writes, queued or in flight, for which events wait.
-const BUSY: usize = 8;
+const BUSY: usize = 16;
 /// How long an event waits for other writes at most.
 const WAITS: Duration = Duration::from_secs(3);
 /// Attempts at an event while the server cannot be reached.
