@@ -38,7 +38,7 @@ pub fn more_fixes(fixes: &Fixes) -> usize {
 pub fn lines(fixes: &Fixes) -> Vec<(Option<usize>, String)> {
     let heading = match (fixes.none_needed, fixes.found.len(), fixes.tried) {
         (true, ..) => match &fixes.held {
-            Some(held) => format!("No change is searched: {held}."),
+            Some(held) => format!("No change was searched for: {held}."),
             None => "No change is needed: the pod has a node or gets one.".to_owned(),
         },
         (_, 0, 0) => "No change is known that could make it fit.".to_owned(),

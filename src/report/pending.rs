@@ -26,7 +26,7 @@ impl Default for NodeAllowance {
 }
 
 impl NodeAllowance {
-    /// Takes `nodes`; the first time even if they are too many.
+    /// Takes `nodes`, if any are left: the last one who takes some may take more.
     fn take(&mut self, nodes: usize) -> bool {
         let is_allowed = self.0 > 0;
         self.0 = self.0.saturating_sub(nodes);

@@ -88,8 +88,8 @@ pub struct PaneNeeds {
 }
 
 /// Divides a view into its rows and the details of the selected one: below, as high as their text but
-/// at most three tenths (5 lines on low screens), or more where a short list leaves it, or at the right where the terminal is
-/// wide. There rows that would be cut get more than their part.
+/// at most three tenths (5 lines on low screens), or more where a short list leaves it, or at the
+/// right where the terminal is wide. There rows that would be cut get more than their part.
 pub fn panes(body: Rect, tier: WidthTier, needs: PaneNeeds) -> (Rect, Rect) {
     match tier {
         WidthTier::Wide => {

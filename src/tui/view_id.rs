@@ -43,8 +43,8 @@ impl ViewId {
         matches!(self, ViewId::Cycle | ViewId::Filter | ViewId::Scores | ViewId::Preemption)
     }
 
-    /// Whether what it shows is about pods, so that one can ask why the selected one is where it is.
-    pub fn is_about_pods(self) -> bool {
+    /// Whether `W` and `X` have a pod to ask about: the selected one, or that of the cycle.
+    pub fn offers_why(self) -> bool {
         use ViewId::{Breakpoints, Configuration, Messages, Times};
         !matches!(self, Breakpoints | Configuration | Messages | Times)
     }

@@ -13,7 +13,7 @@ use super::types::{Extender, KubeSchedulerProfile, PluginConfig};
 use super::yaml_value::YamlValue;
 use kubestep_api::words::count;
 
-/// The value of what a document does not set and what has no default.
+/// Stands for what is neither set nor has a default.
 const NOT_SET: &str = "not set";
 
 /// The kind of a row.
@@ -48,8 +48,8 @@ pub struct Row {
     pub name: String,
     /// The value, as text.
     pub value: String,
-    /// Whether the value differs from the default; `None` for rows without a default.
-    pub changed: Option<bool>,
+    /// Whether there is a default.
+    pub has_default: bool,
     /// The default, where the value differs from it.
     pub default: Option<String>,
     /// What the setting does, in a sentence.
@@ -60,16 +60,16 @@ impl Row {
     /// A row whose value is the default.
     fn new(about: About, name: &str, value: impl Into<String>, doc: &str) -> Row {
         let (name, value, doc) = (name.to_owned(), value.into(), doc.to_owned());
-        Row { about, name, value, changed: Some(false), default: None, doc }
+        Row { about, name, value, has_default: true, default: None, doc }
     }
 
     /// The same, with the default if the value differs from it.
     fn or_default(self, default: Option<String>) -> Row {
-        Row { changed: Some(default.is_some()), default, ..self }
+        Row { default, ..self }
     }
 
     fn heading(name: &str) -> Row {
-        Row { changed: None, ..Row::new(About::Heading, name, "", "") }
+        Row { has_default: false, ..Row::new(About::Heading, name, "", "") }
     }
 }
 
@@ -82,7 +82,7 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     rows.extend(settings(config, &default));
     rows.extend(config.warnings.iter().map(|warning| {
         let text = warning.to_string();
-        Row { changed: None, ..Row::new(About::Warning, "warning", "", &text) }
+        Row { has_default: false, ..Row::new(About::Warning, "warning", "", &text) }
     }));
     for (at, profile) in config.profiles.iter().enumerate() {
         rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));

@@ -81,7 +81,7 @@ fn nothing_recreated(report: &SurviveReport) -> String {
         most if report.of == 1 => {
             format!("losing {} loses {}; none is recreated\n", only(report), count(most, "pod"))
         }
-        most => format!("no lost pod is recreated: at most {} at once\n", count(most, "pod")),
+        most => format!("no lost pod is recreated; at most {} lost at once\n", count(most, "pod")),
     }
 }
 

@@ -27,12 +27,13 @@ pub(super) fn lines(why: &Why, wide: bool) -> Vec<String> {
         lines.push(candidate(one, found.chosen));
         lines.extend(one.reasons.iter().map(|reason| format!("    {reason}")));
     }
-    let chosen = found.candidates.iter().find(|one| Some(one.node) == found.chosen);
-    if chosen.is_some_and(|one| one.budget_violations > 0) {
-        lines.push("  preemption respects budgets only as far as some candidate allows".to_owned());
-    }
     if found.candidates.len() > most {
         lines.push(format!("  and {}", count(found.candidates.len() - most, "more candidate")));
+    }
+    let chosen = found.candidates.iter().find(|one| Some(one.node) == found.chosen);
+    if chosen.is_some_and(|one| one.budget_violations > 0) {
+        lines
+            .push("  budgets are respected as far as possible: no candidate violates fewer".into());
     }
     for other in &found.others {
         lines.push(format!(
@@ -156,7 +157,7 @@ pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
         let by = better.map(|(chosen, by)| format!("; {chosen} has {}", by.as_str()));
         let by = by.unwrap_or_else(|| "; chosen".to_owned());
         let victims = count(candidate.victims.len(), "victim");
-        let violating = count(candidate.budget_violations as usize, "eviction");
+        let violating = count(candidate.budget_violations, "eviction");
         let text = format!("{}: {victims}, {violating} violating a budget{by}", candidate.node);
         let tone = if candidate.loses_by.is_none() { Tone::Good } else { Tone::Plain };
         let line = OutlineItem::new(1, text).tone(tone).folded(candidate.loses_by.is_some());

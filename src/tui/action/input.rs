@@ -341,8 +341,8 @@ impl KeyInput {
     pub fn hints(&self, view: ViewId, model: &Model) -> (Vec<KeyHint>, KeyHint) {
         let valid = all().filter(|action| !action.hint.is_empty() && action.views.has(view));
         let valid = valid.filter(|action| match action.name {
-            "why" => view.is_about_pods(),
-            "fix" => view.is_about_pods() && model.has_pending(),
+            "why" => view.offers_why(),
+            "fix" => view.offers_why() && model.has_pending(),
             _ => true,
         });
         // What works only here is least known, so it comes first.

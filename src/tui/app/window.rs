@@ -124,7 +124,11 @@ impl Window {
     }
 
     /// To the first row of this choice, or from there to that of the one before.
-    fn go_to_last_choice(&mut self, source: &dyn GridSource, commands: &[Option<WhatIfCommand>]) {
+    fn go_to_previous_choice(
+        &mut self,
+        source: &dyn GridSource,
+        commands: &[Option<WhatIfCommand>],
+    ) {
         if !self.go_to_start_of_choice(source, commands) && self.step(source, -1) {
             self.go_to_start_of_choice(source, commands);
         }
@@ -445,7 +449,7 @@ impl App {
                 let commands: Vec<Option<WhatIfCommand>> = rows.map(|(of, _)| of).collect();
                 match lines {
                     1 => window.go_to_next_choice(&*source, &commands),
-                    _ => window.go_to_last_choice(&*source, &commands),
+                    _ => window.go_to_previous_choice(&*source, &commands),
                 }
             }
             _ => window.grid.move_by(&*source, lines),

@@ -19,9 +19,13 @@ pub fn waiting(world: &World) -> Vec<WaitingPod> {
         node: waiting.node(),
         plugins: waiting.holds().iter().map(|hold| (hold.plugin, hold.deadline)).collect(),
     };
-    let held =
-        world.scheduler().waiting().iter().filter(|waiting| waiting.stage() != WaitingStage::Bind);
+    let held = world.scheduler().waiting().iter().filter(|waiting| is_held(waiting));
     held.map(row).collect()
+}
+
+/// Whether a pod is held at Permit or in PreBind, and not only waits for the answer to its binding.
+fn is_held(waiting: &kubestep_scheduler::WaitingPod) -> bool {
+    waiting.stage() != WaitingStage::Bind
 }
 
 /// The nominated pods, each with its node.
@@ -95,7 +99,7 @@ fn row(
     let mut rejected_by: Vec<_> = rejected.copied().collect();
     rejected_by.extend(pod.gating_plugin.filter(|p| !rejected_by.contains(p)));
     let mut waiting = world.scheduler().waiting().iter();
-    let held = waiting.find(|waiting| waiting.pod().key() == pod.key());
+    let held = waiting.find(|waiting| is_held(waiting) && waiting.pod().key() == pod.key());
     rejected_by.extend(held.iter().flat_map(|held| held.holds()).map(|hold| hold.plugin));
     let reason = if let Some(message) = pod.gating_message {
         message.to_string()

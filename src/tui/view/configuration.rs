@@ -98,14 +98,14 @@ impl GridSource for ConfigurationView<'_> {
     }
 
     fn is_failure(&self, row: usize) -> bool {
-        self.row(row).is_some_and(|row| row.changed == Some(true) || row.about == About::Warning)
+        self.row(row).is_some_and(|row| row.default.is_some() || row.about == About::Warning)
     }
 }
 
 impl View for ConfigurationView<'_> {
     fn title(&self) -> String {
         let rows = &self.0.configuration.rows;
-        match rows.iter().filter(|row| row.changed == Some(true)).count() {
+        match rows.iter().filter(|row| row.default.is_some()).count() {
             0 => "Configuration: all defaults".into(),
             n => format!("Configuration: {n} changed from the default; z shows them"),
         }
@@ -123,13 +123,12 @@ impl View for ConfigurationView<'_> {
         let Some(row) = self.row(row) else { return Vec::new() };
         let value = if row.value.is_empty() { String::new() } else { format!(": {}", row.value) };
         let mut lines = vec![DetailLine::heading(format!("{}{value}", row.name))];
-        lines.extend(match (&row.default, row.changed) {
-            (Some(default), _) => {
-                Some(DetailLine::text(format!("default: {default}")).scoped(Scope::VerdictWait))
-            }
-            (None, Some(_)) => Some(DetailLine::text("the default").scoped(Scope::TextDim)),
-            (None, None) => None,
-        });
+        if let Some(default) = &row.default {
+            let text = format!("default: {default}");
+            lines.push(DetailLine::text(text).scoped(Scope::VerdictWait));
+        } else if row.has_default {
+            lines.push(DetailLine::text("the default").scoped(Scope::TextDim));
+        }
         if !row.doc.is_empty() {
             lines.push(DetailLine::text(&row.doc));
         }

@@ -181,7 +181,7 @@ pub struct ViewContext<'a> {
     pub messages: Messages,
     /// Terminal columns that the view may fill.
     pub width: u16,
-    /// Lines that its rows get at most, with what stands above them.
+    /// Lines that its rows get at least, with what stands above them.
     pub height: u16,
     /// What is folded, grouped, or drawn as a map.
     pub shape: ViewShape,

@@ -8,8 +8,7 @@ use super::{OnEnter, RunTarget, View, ViewId, shared};
 use crate::tui::layout::WidthTier;
 use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model, QueuedPod, span};
-use crate::tui::pod_sign;
-use crate::tui::pod_sign::is_failure;
+use crate::tui::pod_sign::{self, is_failure};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
@@ -187,9 +186,7 @@ impl GridSource for QueuesView<'_> {
 fn why<'a>(pod: &'a QueuedPod, cause: Option<&'a str>) -> Cow<'a, str> {
     let reason = brief(&pod.reason);
     match cause {
-        _ if pod.waits_for.is_some() && !pod.rejected_by.is_empty() => {
-            format!("held by {}", names(pod)).into()
-        }
+        _ if pod.waits_for.is_some() => format!("held by {}", names(pod)).into(),
         None => reason,
         Some("") if pod.attempts == 0 || reason.is_empty() => Cow::Borrowed(""),
         Some("") => format!("last attempt: {reason}").into(),

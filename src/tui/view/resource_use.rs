@@ -11,7 +11,8 @@ use kubestep_framework::resource::amount;
 /// The resources that are drawn, in the order of their columns and of the maps.
 pub const DRAWN: [&str; 3] = ["cpu", "memory", "pods"];
 
-/// Requested, reserved for nominated pods, and allocatable.
+/// Requested, reserved for nominated pods, and allocatable: cpu in thousandths, memory in bytes, pods as
+/// their number.
 #[derive(Clone, Copy, Default)]
 pub struct ResourceUse {
     pub requested: i64,
@@ -20,6 +21,7 @@ pub struct ResourceUse {
 }
 
 impl ResourceUse {
+    /// What a bar shows of it.
     pub fn load(self) -> Load {
         Load::of(self.requested, self.reserved, self.allocatable)
     }
@@ -34,6 +36,7 @@ impl ResourceUse {
 /// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
 pub type Reserved = HashMap<Symbol, [i64; 3]>;
 
+/// The sums of what nominated pods request, by node.
 pub fn reserved(model: &Model) -> Reserved {
     let mut reserved = Reserved::new();
     for (node, pod) in &model.nominated {
@@ -51,6 +54,7 @@ pub fn reserved(model: &Model) -> Reserved {
 pub struct ResourceUses(pub [ResourceUse; 3]);
 
 impl ResourceUses {
+    /// The use of one node.
     pub fn of(reserved: &Reserved, node: &NodeInfo) -> ResourceUses {
         let (used, all) = (&node.requested, &node.allocatable);
         let reserved = reserved.get(&node.name).copied().unwrap_or_default();
@@ -65,6 +69,7 @@ impl ResourceUses {
         uses
     }
 
+    /// Adds that of another node.
     pub fn add(&mut self, other: ResourceUses) {
         for (sum, more) in self.0.iter_mut().zip(other.0) {
             sum.requested = sum.requested.saturating_add(more.requested);

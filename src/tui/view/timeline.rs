@@ -18,8 +18,8 @@ use kubestep_debug::Position as Frame;
 use kubestep_debug::message::brief;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
-/// Instead of an outcome, with its sign.
-const UNDER_WAY: &str = "○ under way";
+/// Instead of an outcome.
+const UNDER_WAY: &str = "under way";
 
 /// The rows of the timeline.
 pub struct TimelineView<'a>(pub &'a Model);
@@ -32,7 +32,7 @@ impl TimelineView<'_> {
     /// As wide as the longest outcome; of very many cycles, as it can be.
     fn outcome_width(&self) -> u16 {
         let outcomes = self.0.cycles.iter().map(|cycle| format!("  {}", cycle.outcome.as_str()));
-        shared::widest_text(UNDER_WAY, outcomes, 15)
+        shared::widest_text(&under_way_text(), outcomes, 15)
     }
 
     /// As wide as the longest time; of very many cycles, as it can be.
@@ -58,12 +58,17 @@ fn is_future(model: &Model, cycle: usize) -> bool {
     !model.at_end && model.position.is_none_or(|position| cycle > position.cycle)
 }
 
+/// Of a cycle whose outcome is not known yet.
+fn under_way_text() -> String {
+    format!("{} {UNDER_WAY}", VerdictSign::Pending.glyph())
+}
+
 /// A sign for each cycle, coloured by its outcome, with the debugger's position in the middle
 /// where not all fit into `width` columns.
 pub fn strip(model: &Model, width: usize) -> StyledParts {
     let all = model.cycles.len();
     let position = model.position.map(|position| position.cycle);
-    // Beside the numbers on both sides.
+    // Columns of the numbers at both ends, if not all cycles fit.
     let sides = if all <= width { 0 } else { 2 * (all.to_string().len() + 3) };
     let room = width.saturating_sub(sides).max(1);
     let middle = position.unwrap_or(all).saturating_sub(room / 2);
@@ -143,7 +148,7 @@ impl GridSource for TimelineView<'_> {
             2 => write!(out, "{}", since_start(self.0, cycle.time)),
             3 => write!(out, "{}", cycle.attempt),
             4 if under_way => {
-                out.set(UNDER_WAY, VerdictSign::Pending.scope());
+                out.set(&under_way_text(), VerdictSign::Pending.scope());
                 Ok(())
             }
             // What the rest of the cycle did is not known yet.

@@ -44,9 +44,9 @@ impl NodeSet {
             NodeSet::Named(name) => {
                 let key = ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
                 let missing = || match label_key(world, &name) {
-                    Ok(label) => {
-                        EditError(format!("there is no node {name}; a label: {label}=VALUE"))
-                    }
+                    Ok(label) => EditError(format!(
+                        "there is no node {name}; a label is written {label}=VALUE"
+                    )),
                     Err(_) => EditError::missing(key, world),
                 };
                 world.api().node(name).ok_or_else(missing)?;

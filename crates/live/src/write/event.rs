@@ -1,6 +1,6 @@
 //! Events for people (events.k8s.io), written in the background; nothing waits for them. While many
-//! other writes are in flight they wait for a few seconds: an event costs the API server about
-//! as much as a binding, and pods wait for bindings.
+//! other writes are in flight they wait for a few seconds: each is one more write for the API server,
+//! which pods that wait for their bindings need more.
 //!
 //! Upstream: client-go `tools/events`, with its twelve attempts.
 

@@ -45,7 +45,7 @@ use lanes::{Lane, Lanes};
 
 /// Writes at once of each sort, see [`InFlightLimits`]. Upstream limits only its rate; API servers limit
 /// concurrency.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 /// How long writes in flight may take when the program ends.
 const AT_END: Duration = Duration::from_secs(5);
 
@@ -231,17 +231,11 @@ async fn make(
 }
 
 /// How many writes are queued or in flight, without events, which wait for them.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct WriteLoad(Arc<watch::Sender<usize>>);
 
 /// A write that counts until this is dropped.
 struct CountedWrite(WriteLoad);
-
-impl Default for WriteLoad {
-    fn default() -> WriteLoad {
-        WriteLoad(Arc::new(watch::Sender::new(0)))
-    }
-}
 
 impl WriteLoad {
     fn count(&self) -> CountedWrite {

@@ -115,12 +115,8 @@ fn of(body: &str, gates: &str) -> Vec<Row> {
 }
 
 fn changed(rows: &[Row]) -> Vec<String> {
-    let changed = rows.iter().filter(|row| row.changed == Some(true));
-    changed
-        .map(|row| {
-            format!("{} {} not {}", row.name, row.value, row.default.as_deref().unwrap_or("?"))
-        })
-        .collect()
+    let changed = rows.iter().filter_map(|row| Some((row, row.default.as_deref()?)));
+    changed.map(|(row, default)| format!("{} {} not {default}", row.name, row.value)).collect()
 }
 
 #[test]
@@ -156,5 +152,5 @@ fn what_differs_is_marked_with_the_default_beside_it() {
     ] {
         assert!(changed.iter().any(|row| row == expected), "{expected}: {changed:?}");
     }
-    assert!(rows.iter().all(|row| row.default.is_some() == (row.changed == Some(true))));
+    assert!(rows.iter().all(|row| row.has_default || row.default.is_none()));
 }

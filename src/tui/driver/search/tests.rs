@@ -71,7 +71,7 @@ fn one_step_leads_to_the_next_change() {
 fn a_held_pod_needs_a_decision_and_no_change() {
     let mut live = LiveInterface::wide("held-at-permit").keys("n:fix release-1<Enter>");
     let text = live.text();
-    assert!(text.contains("No change is searched: ManualPermit holds it at Permit"), "{text}");
+    assert!(text.contains("No change was searched for: ManualPermit holds it at Permit"), "{text}");
     assert!(text.contains("7 shows the waiting pods, to allow or reject them."), "{text}");
 }
 

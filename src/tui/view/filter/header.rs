@@ -9,6 +9,7 @@ use crate::tui::theme::Scope;
 use crate::tui::view::filter_counts::{FilterCounts, verdicts_on_nodes};
 use crate::tui::view::verdict;
 use crate::tui::widget::bar::StyledParts;
+use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::{CycleRecord, VerdictId};
@@ -102,8 +103,10 @@ pub fn notes(cycle: &CycleRecord) -> Vec<ColumnNote> {
     let is_unresolvable = |sign: VerdictSign| sign == VerdictSign::Unresolvable;
     let by_extender =
         |(_, status): &&(NodeId, Status)| is_unresolvable(verdict::of_code(status.code()));
-    let by_plugin = |id: &VerdictId| is_unresolvable(verdict::of_id(cycle, *id));
-    let unresolvable = filter.verdicts.iter().filter(by_plugin).count()
+    let mut by_id: IndexMap<VerdictId, usize> = IndexMap::new();
+    filter.verdicts.iter().for_each(|id| *by_id.entry(id).or_default() += 1);
+    let by_plugin = |(id, _): &(&VerdictId, &usize)| is_unresolvable(verdict::of_id(cycle, **id));
+    let unresolvable = by_id.iter().filter(by_plugin).map(|(_, nodes)| nodes).sum::<usize>()
         + filter.extender.iter().filter(by_extender).count();
     let passed = filter.verdicts.iter().filter(|id| *id == VerdictId::PASS).count();
     let passed = (passed > 0 && rejected + passed < cycle.nodes.order.len()).then_some(passed);
