@@ -141,9 +141,9 @@ pub enum NeededNames {
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentNames {
     /// Names of all nodes, for completion.
-    pub nodes: Vec<String>,
-    /// The pods with their namespaces.
-    pub pods: Vec<String>,
+    pub nodes: Vec<Symbol>,
+    /// The pods in the order of their names.
+    pub pods: Vec<NamespacedName>,
     /// Names of all branches, for completion.
     pub branches: Vec<String>,
     /// The plugins of all profiles.

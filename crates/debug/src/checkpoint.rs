@@ -57,6 +57,9 @@ pub(super) struct Checkpoints {
     since: u32,
     /// States that were restored, the oldest visit first.
     visited: VecDeque<Copy>,
+    /// Copies after the step at which the session was cut. Dropping one takes long, so one goes
+    /// with each copy that is made; until then they count as memory.
+    leaving: Vec<Copy>,
     /// The memory budget of all copies, in bytes.
     budget: usize,
     /// Whether copies are made at all.
@@ -67,7 +70,8 @@ impl Checkpoints {
     /// Starts with the loaded cluster.
     pub fn new(loaded: &World, budget: usize) -> Checkpoints {
         let kept = vec![Copy::new(0, 0, loaded)];
-        Checkpoints { kept, since: 0, visited: VecDeque::new(), budget, wanted: true }
+        let (visited, leaving) = (VecDeque::new(), Vec::new());
+        Checkpoints { kept, since: 0, visited, leaving, budget, wanted: true }
     }
 
     pub(crate) fn set_budget(&mut self, budget: usize) {
@@ -77,7 +81,8 @@ impl Checkpoints {
 
     /// Drops all copies and makes no more.
     pub fn give_up(&mut self) {
-        (self.kept, self.visited, self.wanted) = (Vec::new(), VecDeque::new(), false);
+        (self.kept, self.visited, self.leaving) = Default::default();
+        self.wanted = false;
     }
 
     /// Offers the state after `step`, which took that much work: it is kept if the newest copy is
@@ -87,6 +92,7 @@ impl Checkpoints {
         if self.wanted && self.since >= INTERVAL {
             let work = std::mem::take(&mut self.since);
             self.kept.push(Copy::new(step, work, world));
+            self.leaving.pop();
             self.thin();
         }
     }
@@ -121,10 +127,15 @@ impl Checkpoints {
         Some((nearest.step, &nearest.world))
     }
 
-    /// Drops the copies after `step`.
+    /// Takes the copies after `step` out.
     pub fn truncate(&mut self, step: usize) {
-        self.kept.retain(|copy| copy.step <= step);
-        self.visited.retain(|copy| copy.step <= step);
+        let there = self.kept.partition_point(|copy| copy.step <= step);
+        self.leaving.extend(self.kept.drain(there..));
+        let visited = std::mem::take(&mut self.visited).into_iter();
+        let (there, later): (VecDeque<Copy>, VecDeque<Copy>) =
+            visited.partition(|copy| copy.step <= step);
+        self.visited = there;
+        self.leaving.extend(later);
         let last = self.kept.last().map_or(0, |copy| copy.step);
         // An upper bound; the next copy may only come a little early.
         self.since = u32::try_from(step - last).unwrap_or(u32::MAX).saturating_mul(WHOLE);
@@ -156,10 +167,14 @@ impl Checkpoints {
     pub fn bytes(&self) -> usize {
         let steps = |pair: &[Copy]| pair[1].world.copy_bytes(pair[1].step - pair[0].step);
         let kept: usize = self.kept.windows(2).map(steps).sum();
-        kept + self.visited.iter().map(|copy| copy.world.copy_bytes(ON_THE_WAY)).sum::<usize>()
+        let others = self.visited.iter().chain(&self.leaving);
+        kept + others.map(|copy| copy.world.copy_bytes(ON_THE_WAY)).sum::<usize>()
     }
 
     fn thin(&mut self) {
+        while !self.leaving.is_empty() && self.bytes() > self.budget {
+            self.leaving.pop();
+        }
         while self.kept.len() > FEWEST && self.bytes() > self.budget {
             let Some(at) = self.least_missed() else { return };
             let removed = self.kept.remove(at);
@@ -208,6 +223,23 @@ mod tests {
         );
         let newest = &works[works.len() - NEWEST + 1..];
         assert!(newest.iter().all(|work| *work == INTERVAL), "{works:?}");
+    }
+
+    #[test]
+    fn what_was_cut_off_counts_until_it_is_dropped_bit_by_bit() {
+        let world = world();
+        let mut copies = Checkpoints::new(&world, usize::MAX);
+        let offer = |copies: &mut Checkpoints, steps: std::ops::RangeInclusive<usize>| {
+            steps.for_each(|step| copies.offer(step * INTERVAL as usize, INTERVAL, &world));
+        };
+        offer(&mut copies, 1..=20);
+        copies.truncate(10 * INTERVAL as usize);
+        assert_eq!((copies.kept.len(), copies.leaving.len()), (11, 10));
+        assert!(copies.at(15 * INTERVAL as usize).is_none());
+        offer(&mut copies, 11..=13);
+        assert_eq!((copies.kept.len(), copies.leaving.len()), (14, 7));
+        copies.set_budget(0);
+        assert_eq!((copies.kept.len(), copies.leaving.len()), (FEWEST, 0));
     }
 
     #[test]

@@ -139,9 +139,9 @@ pub fn needed_names(line: &str) -> Option<NeededNames> {
     };
     match find(name) {
         Ok(action) => match action.name {
-            "branch" | "differences" | "break" => Some(NeededNames::Few),
-            // A pod can be named without its kind.
-            "edit" => Some(NeededNames::WithPods),
+            "branch" | "differences" | "break" | "survive" => Some(NeededNames::Few),
+            // A pod is named without its kind.
+            "edit" | "why" | "fix" | "new-nodes" => Some(NeededNames::WithPods),
             "what-if" | "watch" => Some(by_kind()),
             _ => None,
         },
@@ -245,6 +245,8 @@ mod tests {
             ("watch no", Some(Few)),
             ("allow x", None),
             ("edit w", Some(WithPods)),
+            ("why ", Some(WithPods)),
+            ("survive zone", Some(Few)),
             ("cordon node n", Some(Few)),
             ("what-if cordon node n", Some(Few)),
             ("what-if delete pod ", Some(WithPods)),

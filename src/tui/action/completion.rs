@@ -179,13 +179,12 @@ impl Completion {
 
     /// The names of nodes or pods that begin with `typed`; there can be tens of thousands.
     fn names_of(&self, kind: &str, typed: &str) -> Vec<String> {
-        let fitting = |names: &[String]| {
-            let fitting = names.iter().filter(|name| name.starts_with(typed));
-            fitting.take(CANDIDATES).cloned().collect()
-        };
+        let ArgumentNames { nodes, pods, .. } = &*self.names;
+        let nodes = nodes.iter().filter(|name| name.starts_with(typed));
+        let pods = pods.iter().filter(|pod| pod.begins_with(typed));
         match kind {
-            "node" => fitting(&self.names.nodes),
-            "pod" => fitting(&self.names.pods),
+            "node" => nodes.take(CANDIDATES).map(ToString::to_string).collect(),
+            "pod" => pods.take(CANDIDATES).map(ToString::to_string).collect(),
             _ => Vec::new(),
         }
     }
@@ -242,12 +241,13 @@ mod tests {
     use super::*;
     use crate::tui::action::find;
     use crate::tui::view::ViewId;
+    use kubestep_framework::pod::NamespacedName;
 
     #[test]
     fn edits_complete_word_by_word_with_the_names_of_objects() {
         let names = ArgumentNames {
             nodes: vec!["a-0".into(), "b-0".into()],
-            pods: vec!["shop/web".into()],
+            pods: vec![NamespacedName::new("shop".into(), "web".into())],
             taints: ["gpu=yes:NoSchedule".into(), "spot:NoExecute".into()].into(),
             labels: ["disk=hdd".into(), "disk=ssd".into()].into(),
             resources: ["cpu".into(), "memory".into()].into(),

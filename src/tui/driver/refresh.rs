@@ -5,7 +5,7 @@
 //! the cycle there, may have to be reached again first. A moment of that is done at once; what
 //! takes longer is left to [`Driver::work_slice`], and the model says so meanwhile.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use crate::tui::model::{
     ArgumentNames, Configuration, CyclePosition, FoldedOutline, Model, ModelPart, NeededNames,
 };
 use crate::tui::names::CommonNameParts;
+use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_cluster::moments::MomentTarget;
 use kubestep_config as config;
@@ -153,21 +154,24 @@ impl Driver {
         let with_pods = needed == NeededNames::WithPods;
         let pods = world.api().objects().pods.iter().filter(|_| with_pods);
         let mut pods: Vec<_> = pods.map(|(key, _)| *key).collect();
-        pods.sort_unstable();
+        pods.sort_by_cached_key(|pod| pod.texts());
         let branches = self.branches.list(&self.session);
         let nodes = || world.api().nodes();
-        let mut names: Vec<_> = nodes().map(|node| node.metadata.name.to_string()).collect();
-        names.sort_unstable();
+        let mut names: Vec<Symbol> = nodes().map(|node| node.metadata.name).collect();
+        names.sort_by_cached_key(|name| name.as_str());
+        // Most nodes have the taints and labels of others: only the different ones become text.
         let taints = nodes().flat_map(|node| &node.spec.taints);
+        let taints: HashMap<_, _> =
+            taints.map(|taint| ((taint.key, taint.value, taint.effect), taint)).collect();
         let labels = nodes().flat_map(|node| node.metadata.labels.iter());
-        let labels: BTreeSet<_> = labels.filter(|(key, _)| *key != HOSTNAME).collect();
+        let labels: HashSet<_> = labels.filter(|(key, _)| *key != HOSTNAME).collect();
         let resources = nodes().flat_map(|node| node.allocatable());
         self.model.names = Arc::new(ArgumentNames {
             nodes: names,
-            taints: taints.map(ToString::to_string).collect(),
+            taints: taints.values().map(ToString::to_string).collect(),
             labels: labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect(),
             resources: resources.map(|(name, _)| name).collect(),
-            pods: pods.iter().map(ToString::to_string).collect(),
+            pods,
             branches: branches.into_iter().map(|branch| branch.name).collect(),
             plugins: self.session.plugin_names().iter().map(ToString::to_string).collect(),
         });

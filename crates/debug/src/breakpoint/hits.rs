@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -23,7 +24,7 @@ use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::scores::Scores;
-use kubestep_framework::record::{CycleRecord, QueueMove, QueueName, VerdictId};
+use kubestep_framework::record::{CycleRecord, NodeNames, QueueMove, QueueName, VerdictId};
 use kubestep_framework::status::{Code, Status};
 
 /// What a breakpoint remembers between entries, for speed only.
@@ -36,6 +37,8 @@ pub struct ConditionCache {
     amounts: Vec<(NodeAmounts, bool)>,
     /// What it said of these scores of plugins; of one cycle if it asks for more.
     scores: HashMap<(Symbol, ScoreFacts), bool>,
+    /// Which of these nodes are meant.
+    meant: Option<(Arc<NodeNames>, NodesMeant)>,
     /// Why the condition could not be worked out, the last time that happened.
     pub problem: Option<String>,
 }
@@ -314,9 +317,18 @@ impl<'a> InCycle<'a> {
         answer
     }
 
-    fn is_node_meant(&self, node: NodeId) -> bool {
-        let pattern = self.probe.location.node.as_ref();
-        pattern.is_none_or(|pattern| pattern.matches(self.record.nodes.name(node)))
+    fn nodes_meant(&mut self) -> NodesMeant {
+        let names = &self.record.nodes;
+        let Some(pattern) = &self.probe.location.node else { return NodesMeant(None) };
+        if let Some((_, meant)) =
+            self.memory.meant.as_ref().filter(|(of, _)| Arc::ptr_eq(of, names))
+        {
+            return meant.clone();
+        }
+        let matches = names.names.iter().map(|name| pattern.matches(*name));
+        let meant = NodesMeant(Some(matches.collect()));
+        self.memory.meant = Some((names.clone(), meant.clone()));
+        meant
     }
 
     /// The plugins that ran at the points meant.
@@ -365,11 +377,8 @@ impl<'a> InCycle<'a> {
     fn visit_turns(&mut self, found: &mut dyn FnMut(Position)) {
         let record = self.record;
         let Some(first) = record.filter.plugins.first().map(|column| column.plugin) else { return };
-        let mut known = ColumnCache::new();
-        for node in record.filter.evaluated.iter() {
-            if !self.is_node_meant(*node) {
-                continue;
-            }
+        let (mut known, meant) = (ColumnCache::new(), self.nodes_meant());
+        for node in record.filter.evaluated.iter().filter(|node| meant.contains(**node)) {
             let id = record.filter.verdicts.get(*node).unwrap_or(VerdictId::PASS);
             let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
             let by = if status.plugin().is_empty() { first } else { status.plugin() };
@@ -421,11 +430,8 @@ impl<'a> InCycle<'a> {
     fn visit_column(&mut self, plugin: Symbol, found: &mut dyn FnMut(Position)) {
         let record = self.record;
         let Some(verdicts) = column(record, plugin) else { return };
-        let mut known = ColumnCache::new();
-        for node in record.filter.evaluated.iter() {
-            if !self.is_node_meant(*node) {
-                continue;
-            }
+        let (mut known, meant) = (ColumnCache::new(), self.nodes_meant());
+        for node in record.filter.evaluated.iter().filter(|node| meant.contains(**node)) {
             let id = verdicts.get(*node).unwrap_or(VerdictId::PASS);
             let status = record.verdicts.get(id).unwrap_or(&Status::SUCCESS);
             let mut answer = status_facts(ExtensionPoint::Filter, plugin, status);
@@ -479,17 +485,22 @@ impl<'a> InCycle<'a> {
         // All scores of a window are read faster at once than one by one.
         let is_one_node = self.probe.location.node.is_some();
         let values = (!is_one_node).then(|| scores.values());
-        for (at, node) in self.record.feasible.iter().enumerate() {
-            if !self.is_node_meant(*node) {
-                continue;
-            }
+        let meant = self.nodes_meant();
+        let feasible = self.record.feasible.iter().enumerate();
+        let mut last = None;
+        for (at, node) in feasible.filter(|(_, node)| meant.contains(**node)) {
             let score = match &values {
                 Some(values) => scores.facts(|list| values[list].as_ref()?.get(at).copied()),
                 None => scores.facts(|list| scores.lists[list]?.get(at)),
             };
+            // Nodes next to each other often have equal scores.
+            let holds = match last.filter(|(of, _)| *of == score) {
+                Some((_, holds)) => holds,
+                None => self.holds_of_score(plugin, score),
+            };
+            last = Some((score, holds));
             let name = self.record.nodes.name(*node);
-            let facts = self.score_facts(plugin, score);
-            if self.holds_of_score(plugin, score) && self.holds_of_node(name, &facts) {
+            if holds && self.holds_of_node(name, &self.score_facts(plugin, score)) {
                 let of = frame(ExtensionPoint::Score, Some(plugin));
                 found(Position { node: Some(*node), ..of });
             }
@@ -512,6 +523,16 @@ impl<'a> InCycle<'a> {
         }
         self.memory.scores.insert((plugin, score), holds);
         holds
+    }
+}
+
+/// By slot, whether a node is meant; `None`: all are.
+#[derive(Clone, Debug)]
+struct NodesMeant(Option<Arc<[bool]>>);
+
+impl NodesMeant {
+    fn contains(&self, node: NodeId) -> bool {
+        self.0.as_ref().is_none_or(|meant| meant.get(node.index()).is_some_and(|meant| *meant))
     }
 }
 

@@ -22,6 +22,8 @@ use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 pub(crate) const ENTRY_BYTES: usize = 1_300;
 /// Records that stay whole, whatever their size.
 const WHOLE: usize = 8;
+/// Records that were cut off and are dropped with each entry that follows.
+const LEAVING: usize = 4;
 /// The most replaced records that are remembered.
 const REPLACED: usize = 8_192;
 
@@ -99,7 +101,10 @@ pub struct History {
     /// Numbers of the cycles with whole records, in the order they were added. A number may belong
     /// to a cycle that was cut off.
     whole: VecDeque<u64>,
-    weights: MatrixMemory,
+    weights: Arc<MatrixMemory>,
+    /// Whole records that were cut off. Thousands of them take long to drop, so a few go with each
+    /// entry that follows; until then they count as memory.
+    leaving: Vec<Arc<Entry>>,
     /// The indices among the cycles of replaced records, in order of replacement, after the number
     /// of those that were dropped.
     replaced: Vec<u32>,
@@ -120,6 +125,7 @@ impl History {
             self.count_in(&record.clone());
         }
         self.entries.push(Arc::new(entry));
+        self.drop_leaving(LEAVING);
         self.keep_within_budget();
         id
     }
@@ -131,7 +137,8 @@ impl History {
         self.keep_within_budget();
     }
 
-    /// Memory of the matrices of whole records, in bytes.
+    /// Memory of the matrices of whole records, in bytes, with those that were cut off and are not
+    /// dropped yet.
     pub fn matrix_bytes(&self) -> usize {
         self.weights.bytes()
     }
@@ -143,24 +150,47 @@ impl History {
 
     fn count_in(&mut self, record: &CycleRecord) {
         if record.is_whole() {
-            self.weights.add(record);
+            self.weights_mut().add(record);
             self.whole.push_back(record.cycle);
         }
     }
 
     fn count_out(&mut self, record: &CycleRecord) {
         if record.is_whole() {
-            self.weights.remove(record);
-            if let Some(at) = self.whole.iter().rposition(|number| *number == record.cycle) {
-                self.whole.remove(at);
+            self.weights_mut().remove(record);
+            self.unlist(record);
+        }
+    }
+
+    /// A branch counts on its own from the first change on.
+    fn weights_mut(&mut self) -> &mut MatrixMemory {
+        Arc::make_mut(&mut self.weights)
+    }
+
+    /// The cycle is no longer among those with whole records.
+    fn unlist(&mut self, record: &CycleRecord) {
+        if let Some(at) = self.whole.iter().rposition(|number| *number == record.cycle) {
+            self.whole.remove(at);
+        }
+    }
+
+    /// Drops some of the records that were cut off.
+    fn drop_leaving(&mut self, count: usize) {
+        for entry in self.leaving.split_off(self.leaving.len().saturating_sub(count)) {
+            if let Some(record) = entry.as_cycle() {
+                self.weights_mut().remove(record);
             }
         }
     }
 
-    /// Makes the oldest whole records thin until the budget is met.
+    /// Drops records that were cut off, then makes the oldest whole ones thin, until the budget is
+    /// met.
     fn keep_within_budget(&mut self) {
         let Some(budget) = self.budget else { return };
         let budget = budget.saturating_sub(self.entry_bytes());
+        while self.weights.bytes() > budget && !self.leaving.is_empty() {
+            self.drop_leaving(LEAVING);
+        }
         while self.weights.bytes() > budget && self.whole.len() > WHOLE {
             let Some(number) = self.whole.front().copied() else { return };
             self.whole.pop_front();
@@ -174,7 +204,7 @@ impl History {
     fn thin_entry(&mut self, id: EntryId) {
         let Some(entry) = self.entries.get_mut(id.index()) else { return };
         let Some(record) = entry.as_cycle().filter(|record| record.is_whole()) else { return };
-        self.weights.remove(record);
+        Arc::make_mut(&mut self.weights).remove(record);
         if let Some(record) = Arc::get_mut(entry).and_then(Entry::own_cycle) {
             // Dropping them in place is cheaper than a copy without them.
             thin::drop_matrices(record);
@@ -188,16 +218,18 @@ impl History {
     pub(crate) fn keep_least(&mut self) {
         self.budget = Some(0);
         self.whole.drain(..self.whole.len().saturating_sub(WHOLE));
-        self.weights = MatrixMemory::default();
+        self.leaving = Vec::new();
+        let mut weights = MatrixMemory::default();
         self.forget_replaced();
         for id in self.cycles.iter() {
             let Some(entry) = self.entries.get_mut(id.index()) else { continue };
             match entry.as_cycle().filter(|record| record.is_whole()) {
-                Some(record) if self.whole.contains(&record.cycle) => self.weights.add(record),
+                Some(record) if self.whole.contains(&record.cycle) => weights.add(record),
                 Some(record) => *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record)))),
                 None => {}
             }
         }
+        self.weights = Arc::new(weights);
     }
 
     /// Adds the matrices of a cycle that was run again to its record, if they were dropped.
@@ -311,7 +343,7 @@ impl History {
         for record in forgotten.iter().filter_map(|entry| entry.as_cycle()) {
             self.forgotten_cycle = record.cycle;
             if record.is_whole() {
-                self.weights.remove(record);
+                Arc::make_mut(&mut self.weights).remove(record);
             }
         }
         let dropped = self.cycles.partition_point(|cycle| *cycle < before);
@@ -328,14 +360,15 @@ impl History {
     /// Drops all entries from `len` on: the debugger went back to that point.
     pub fn truncate(&mut self, len: usize) {
         self.forget_replaced();
-        let dropped = self.entries.cut(len);
-        for entry in dropped.iter().rev() {
-            if let Entry::Cycle(record) = entry.as_ref() {
-                self.cycles.pop();
-                self.count_out(record);
-            }
+        for entry in self.entries.cut(len).into_iter().rev() {
             if let Some(ids) = self.by_pod.get_mut(&entry.pod()) {
                 ids.pop();
+            }
+            let Entry::Cycle(record) = entry.as_ref() else { continue };
+            self.cycles.pop();
+            if record.is_whole() {
+                self.unlist(record);
+                self.leaving.push(entry);
             }
         }
     }
@@ -415,7 +448,7 @@ impl History {
 mod tests {
     use super::*;
     use kubestep_api::intern::Symbol;
-    use kubestep_framework::record::QueueName;
+    use kubestep_framework::record::{Candidate, QueueName};
 
     fn key(name: &str) -> NamespacedName {
         NamespacedName::new("shop".into(), name.into())
@@ -499,6 +532,34 @@ mod tests {
         assert_eq!(history.push(cycle(3, "web", "a")), EntryId(3));
         assert_eq!(history.last_cycle().map(|record| record.cycle), Some(3));
         assert_eq!(history.get(EntryId(0)).map(|entry| entry.time()), Some(Time(5)));
+    }
+
+    #[test]
+    fn what_was_cut_off_counts_until_it_is_dropped_bit_by_bit() {
+        let mut history = History::default();
+        let whole = |number| {
+            let victims = vec![key("victim"); 100];
+            let of =
+                Candidate { node: "a".into(), victims, pdb_violations: 0, reasons: Vec::new() };
+            let record = CycleRecord { cycle: number, candidates: vec![of], ..Default::default() };
+            Entry::Cycle(Arc::new(record))
+        };
+        for number in 1..=100 {
+            history.push(whole(number));
+        }
+        let bytes = history.matrix_bytes();
+        history.truncate(50);
+        let branch = history.clone();
+        assert_eq!((history.matrix_bytes(), history.whole.len()), (bytes, 50));
+        history.push(whole(51));
+        assert_eq!(history.matrix_bytes(), bytes / 100 * (50 + 50 - LEAVING + 1));
+        assert_eq!(branch.matrix_bytes(), bytes, "a branch counts on its own");
+        // Before records of the branch itself, those go that are no part of it any more.
+        history.set_budget(Some(bytes / 100 * 60 + history.entry_bytes()));
+        assert!(history.leaving.len() <= 9 && history.cycles().all(|cycle| cycle.is_whole()));
+        history.keep_least();
+        assert!(history.leaving.is_empty());
+        assert_eq!(history.matrix_bytes(), bytes / 100 * WHOLE);
     }
 
     #[test]
