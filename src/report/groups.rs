@@ -56,13 +56,10 @@ fn of_group(
         ),
         _ if pods.len() < needed => {
             let short = needed - pods.len();
-            (
-                format!("{} of the {needed} pods it needs exist, {short} missing", pods.len()),
-                Tone::Bad,
-            )
+            (format!("needs {needed} pods, has {}: {short} missing", pods.len()), Tone::Bad)
         }
         _ => {
-            let text = format!("{with_node} of the {needed} pods it needs have a node");
+            let text = format!("needs {needed} pods with a node, has {with_node}");
             (text, Tone::Bad)
         }
     };

@@ -191,7 +191,7 @@ fn rejections(answer: &NewNodes, sources: &[(&String, &Vec<&NewNode>)]) -> Vec<S
 fn causes(node: &NewNode) -> Vec<String> {
     let mut lines = node.causes();
     if let [only] = lines.as_mut_slice() {
-        only.push_str(" (nothing else)");
+        only.push_str(" (the only cause)");
     }
     lines
 }

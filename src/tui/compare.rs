@@ -178,7 +178,9 @@ fn resources(table: &mut Table, a: &NodeInfo, b: &NodeInfo) {
         table.pair(name, cell(a), cell(b));
     }
     let pods = |node: &NodeInfo| {
-        (format!("{} of {}", node.pods.len(), node.allocatable.allowed_pods), Scope::Text)
+        let all = node.allocatable.allowed_pods;
+        let free = all.saturating_sub(node.pods.len() as i64);
+        (format!("{free} of {all}"), Scope::Text)
     };
     table.pair("pods", pods(a), pods(b));
 }

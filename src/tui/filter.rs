@@ -90,7 +90,8 @@ impl RowFilter {
 }
 
 fn lower(text: &mut String) {
-    match text.is_ascii() {
+    // Signs such as ✓ are in most rows, letters beyond ASCII in few.
+    match text.is_ascii() || !text.chars().any(|c| !c.is_ascii() && c.is_alphabetic()) {
         true => text.make_ascii_lowercase(),
         false => *text = text.to_lowercase(),
     }
@@ -176,6 +177,13 @@ mod tests {
         assert!(keeps("noderes", &gpu()));
         assert!(!keeps("node-8", &gpu()));
         assert!(keeps("", &gpu()) && keeps("  ", &gpu()));
+    }
+
+    #[test]
+    fn letters_beyond_ascii_have_no_case_either() {
+        assert!(keeps("größe", &Row("✓ GRÖSSE Größe", Labels::default())));
+        assert!(keeps("ÄPFEL", &Row("• äpfel", Labels::default())));
+        assert!(keeps("✓ fit", &Row("✓ FIT", Labels::default())));
     }
 
     #[test]

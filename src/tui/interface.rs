@@ -158,8 +158,7 @@ impl Interface {
         let on_line = event.kind == MouseEventKind::Down(MouseButton::Left)
             && event.row + 1 == lines
             && self.app.prompt().is_none();
-        let (hints, help) =
-            on_line.then(|| self.input.hints(self.app.view(), self.driver.model()))?;
+        let (hints, help) = on_line.then(|| self.input.hints(&self.app, self.driver.model()))?;
         parse_sequence(&hints::hit(event.column, columns, &hints, &help)?).ok()
     }
 

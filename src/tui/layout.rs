@@ -95,7 +95,8 @@ pub fn panes(body: Rect, tier: WidthTier, needs: PaneNeeds) -> (Rect, Rect) {
         WidthTier::Wide => {
             let part = body.width / 5 * 3;
             let most = (body.width / 10 * 7).min(body.width.saturating_sub(LEAST_DETAILS));
-            split_columns(body, needs.columns.clamp(part, most.max(part)))
+            // Only two widths, so that the details do not move from view to view and cycle to cycle.
+            split_columns(body, if needs.columns <= part { part } else { most.max(part) })
         }
         WidthTier::Compact | WidthTier::Standard => {
             let least = LEAST_LINES + RULE;
@@ -204,7 +205,7 @@ mod tests {
         };
         assert_eq!(
             [60, 130, 500].map(|columns| widths(200, columns)),
-            [(120, 79), (130, 69), (140, 59)]
+            [(120, 79), (140, 59), (140, 59)]
         );
         assert_eq!([60, 500].map(|columns| widths(160, columns)), [(96, 63), (100, 59)]);
     }

@@ -410,7 +410,7 @@ fn draw_bottom(
     (input, ghost): (&KeyInput, &str),
     paint: &Paint,
 ) -> Option<Position> {
-    let (list, help) = input.hints(app.view(), model);
+    let (list, help) = input.hints(app, model);
     hints::draw(buffer, screen.hints, &list, &help, paint);
     let note = prompt_note(app);
     let Some(open) = app.prompt() else {

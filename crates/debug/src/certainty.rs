@@ -75,7 +75,7 @@ impl SessionCertainty {
             }
             (false, _) => {
                 let is = if self.opaque.len() == 1 { "is" } else { "are" };
-                format!("Uncertain: {names} {is} opaque. The decision stands")
+                format!("Uncertain, because {names} {is} opaque: the decision stands")
             }
         }
     }

@@ -145,9 +145,10 @@ pub fn pod_text(pod: &PodDifference) -> String {
 /// The difference of one attempt, as lines.
 pub fn decision_lines(decision: &DecisionDifference, change: PodChange) -> Vec<String> {
     let mut lines = Vec::new();
-    let outcome = |outcome: Option<Outcome>| outcome.map_or("no attempt", Outcome::as_str);
+    let outcome = |outcome: Option<Outcome>| outcome.map_or("not made", Outcome::as_str);
     if decision.outcome.differs() {
-        lines.push(format!("{} → {}", outcome(decision.outcome.a), outcome(decision.outcome.b)));
+        let [a, b] = [decision.outcome.a, decision.outcome.b].map(outcome);
+        lines.push(format!("attempt {}: {a} → {b}", decision.attempt));
     }
     if decision.node.differs() && change != PodChange::Moved {
         let name =

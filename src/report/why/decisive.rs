@@ -105,14 +105,23 @@ fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) ->
         more => format!(" and {}", count(more.len(), "more reason")),
     };
     let Some((node, shortage)) = shortage_of(first) else {
-        // Some reasons are about all nodes anyway.
-        let on = if first.text.ends_with(" on any node") { "" } else { on };
-        return Some(format!("{}{more}{on}", first.text));
+        return Some(placed(&format!("{}{more}", first.text), on));
     };
     let of_node = format!(" on {node}");
     let of_node = if of_node == on { "" } else { &of_node };
     let lack = shortage.lack().map(|lack| format!(" ({lack}{of_node})"));
     Some(format!("{}{more}{on}{}", shortage.title(), lack.unwrap_or_default()))
+}
+
+/// A reason and the nodes on which it is one. Some are about all nodes anyway.
+fn placed(reason: &str, on: &str) -> String {
+    let is_everywhere = on == ON_EVERY_NODE;
+    match reason {
+        _ if reason.ends_with(" on any node") => reason.to_owned(),
+        _ if is_everywhere && reason.contains("(no node has it") => reason.to_owned(),
+        _ if is_everywhere && reason.starts_with("cannot ") => format!("{reason} on any node"),
+        _ => format!("{reason}{on}"),
+    }
 }
 
 /// Whether the reason is another pod's anti-affinity term that the pod has as well: one rule of equal

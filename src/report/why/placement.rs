@@ -61,6 +61,9 @@ pub(super) fn margin(placement: &NodePlacement, now: bool) -> Option<String> {
     let scores = plugins.map(|(plugin, (a, b))| (plugin.plugin, a.weighted, b.weighted));
     let margin = Margin::new(best.total - second.total, scores);
     Some(match margin.by {
+        0 if placement.tie.len() > 2 => {
+            format!("{} share the best total, {}", count(placement.tie.len(), "node"), best.total)
+        }
         0 => format!("{} and {} have the same total, {}", best.node, second.node, best.total),
         by => {
             let won = if now { "would win" } else { "won" };
@@ -91,13 +94,15 @@ fn by_plugin(placement: &NodePlacement, end: &str) -> Vec<String> {
     }
     let totals = shown.iter().map(|row| row.total.to_string());
     table.push(["total".to_owned()].into_iter().chain(totals).collect());
-    let mut lines = vec!["Scores, weighted (raw → normalized × weight):".to_owned()];
+    // How many there are is said ahead: where the text is narrow, fewer are shown.
+    let of = match ranking.len() > RANKED {
+        true => format!(" of the best of {}", count(ranking.len(), "node")),
+        false => String::new(),
+    };
+    let mut lines = vec![format!("Scores{of}, weighted (raw → normalized × weight):")];
     lines.extend(padded(&table, 0));
     if !alike.is_empty() {
         lines.push(format!("  the same on every node: {}", alike.join(", ")));
-    }
-    if ranking.len() > RANKED {
-        lines.push(format!("  and {}", count(ranking.len() - RANKED, "more node")));
     }
     lines
 }
@@ -113,7 +118,7 @@ fn tie(placement: &NodePlacement) -> Option<String> {
                 .to_owned()
         }
         Some("upstream") => {
-            "it is the one that kube-scheduler's heap yields for the order in which the nodes were \
+            "the chosen one is what kube-scheduler's heap yields for the order in which they were \
              found to fit"
                 .to_owned()
         }
@@ -218,7 +223,10 @@ pub(super) fn versus(why: &Why, name: Symbol, against: bool) -> Vec<String> {
 
 fn compared(placement: &NodePlacement, chosen: &Ranked, asked: &Ranked) -> Vec<String> {
     let mut lines = vec![match chosen.total - asked.total {
-        0 => format!("{} has the same total as {}: the tie decided.", asked.node, chosen.node),
+        0 => format!(
+            "{} has the same total as {}, which the tie-break chose.",
+            asked.node, chosen.node
+        ),
         by => format!(
             "{} has {} points, {} has {}: {by} fewer, rank {} of {}.",
             chosen.node,

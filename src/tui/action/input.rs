@@ -24,6 +24,16 @@ fn listed(app: &App) -> usize {
 /// The highest count before a key, so that no typo runs for hours.
 const MOST: u32 = 99_999;
 
+/// Keys while something is typed, and while a window is open, which names its own on its frame.
+const COMMAND_KEYS: &[(&str, &str)] =
+    &[("Enter", "run"), ("Tab", "complete"), ("Up", "earlier"), ("Esc", "cancel")];
+const FILTER_KEYS: &[(&str, &str)] = &[("Enter", "keep"), ("Esc", "cancel")];
+const WINDOW_KEYS: &[(&str, &str)] = &[("Esc", "close the window")];
+
+fn hint_of((key, text): &(&str, &str)) -> KeyHint {
+    KeyHint { key: (*key).to_owned(), text: (*text).to_owned() }
+}
+
 /// Whether the clock goes on playing after an action's key.
 fn keeps_playing(action: &Action, model: &Model) -> bool {
     match action.kind {
@@ -338,7 +348,16 @@ impl KeyInput {
     }
 
     /// The hints of the last line, and help, which always fits.
-    pub fn hints(&self, view: ViewId, model: &Model) -> (Vec<KeyHint>, KeyHint) {
+    pub fn hints(&self, app: &App, model: &Model) -> (Vec<KeyHint>, KeyHint) {
+        let view = app.view();
+        let keys_of_input = match app.prompt() {
+            Some(_) if app.completes() => Some(COMMAND_KEYS),
+            Some(_) => Some(FILTER_KEYS),
+            None => app.has_window().then_some(WINDOW_KEYS),
+        };
+        if let Some((last, keys)) = keys_of_input.and_then(<[_]>::split_last) {
+            return (keys.iter().map(hint_of).collect(), hint_of(last));
+        }
         let valid = all().filter(|action| !action.hint.is_empty() && action.views.has(view));
         let valid = valid.filter(|action| match action.name {
             "why" => view.offers_why(),

@@ -400,13 +400,13 @@ impl App {
                 let first = isize::from(lines.iter().any(|(fix, _)| fix.is_some()));
                 let footer = match first {
                     0 => "/ filter  Esc close",
-                    _ => "Enter do it as a what-if  / filter  Esc close",
+                    _ => "Enter apply in a branch  / filter  Esc close",
                 };
                 self.push_window(Window::new(&title, footer, WindowRows::Choices(lines)));
                 self.move_in_window(first);
             }
             WindowContent::Offers(title, offers) => {
-                let footer = "Enter do  / filter  Esc close";
+                let footer = "Enter apply  / filter  Esc close";
                 self.push_window(Window::new(&title, footer, WindowRows::Offers(offers)));
             }
         }
@@ -420,6 +420,11 @@ impl App {
         }
         self.windows.push(window);
         self.refresh_window();
+    }
+
+    /// Whether a window lies over the view.
+    pub fn has_window(&self) -> bool {
+        !self.windows.is_empty()
     }
 
     /// The open window, if any.

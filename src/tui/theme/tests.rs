@@ -104,10 +104,10 @@ fn text_is_legible_on_its_background() {
             let style = theme.style(*scope);
             let Some(fg) = style.fg.and_then(rgb) else { continue };
             let bg = style.bg.and_then(rgb).unwrap_or(surface);
-            // Rules, free room, the sign of what was never asked and what has not happened yet stand
-            // back, 3:1; all else is text. A dim colour would stand back further than it says.
-            use Scope::{Border, Future, LoadTrack, VerdictNone};
-            let decoration = matches!(scope, Border | Future | LoadTrack | VerdictNone);
+            // Rules, free room and the sign of what was never asked stand back, 3:1; all else is
+            // text. A dim colour would stand back further than it says.
+            use Scope::{Border, LoadTrack, VerdictNone};
+            let decoration = matches!(scope, Border | LoadTrack | VerdictNone);
             assert!(!style.add_modifier.contains(Modifier::DIM), "{name} {}", scope.name());
             let least = if decoration { 3.0 } else { 4.5 };
             let ratio = contrast(fg, bg);

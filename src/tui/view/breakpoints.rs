@@ -41,9 +41,9 @@ impl GridSource for BreakpointsView<'_> {
             1 => GridColumn::text("kind", 6),
             2 => GridColumn::text("state", 6),
             3 => GridColumn::text("act", 5),
-            4 => GridColumn::number("so far", 7),
-            5 => GridColumn::number("hits", 7).shown_from(WidthTier::Standard),
-            _ => GridColumn::prose_in(self, column, "place, or watched value", 24),
+            4 => GridColumn::number("hits", 7),
+            5 => GridColumn::number("in all", 7).shown_from(WidthTier::Standard),
+            _ => GridColumn::prose_in(self, column, "location, or watched value", 24),
         }
     }
 

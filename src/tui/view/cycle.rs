@@ -132,6 +132,10 @@ fn folded(rows: Vec<CycleRow>, are_open: impl Fn(&CycleRow) -> bool) -> Vec<Cycl
         line.skipped = Some((names.len(), true));
         let open = are_open(&line);
         line.skipped = Some((names.len(), !open));
+        if open {
+            // They stand among the others, in the order in which they run.
+            line.words = "shown above; Enter folds them".into();
+        }
         shown.extend(plugins.into_iter().filter(|row| open || !is_skipped(row)));
         shown.push(line);
     }

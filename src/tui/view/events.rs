@@ -57,6 +57,21 @@ impl EventsView<'_> {
     fn entry(&self, row: usize) -> Option<&Entry> {
         self.0.events.get(row).map(|(_, entry)| entry.as_ref())
     }
+
+    /// The text of a cell.
+    fn write(&self, entry: &Entry, column: usize, out: &mut CellWriter) {
+        // Writing into a cell cannot fail.
+        let _ = match (column, entry) {
+            (0, _) => write!(out, "{}", entry.pod()),
+            (1, _) => write!(out, "{}", since_start(self.0, entry.time())),
+            (2, _) => out.write_str(kind(entry)),
+            (3, _) => out.write_str(&what(entry)),
+            (4, _) => out.write_str(&cause(entry)),
+            (_, Entry::Move(moved)) => out.write_str(&moved.plugin.unwrap_or_default()),
+            (_, Entry::Hint(hint)) => out.write_str(&hint.plugin),
+            _ => Ok(()),
+        };
+    }
 }
 
 /// Columns of the longest usual time, cause and plugin.
@@ -107,17 +122,14 @@ impl GridSource for EventsView<'_> {
             (false, true) => Scope::TextDim,
             (false, false) => Scope::Text,
         };
-        // Writing into a cell cannot fail.
-        let _ = match (column, entry) {
-            (0, _) => write!(out, "{}", entry.pod()),
-            (1, _) => write!(out, "{}", since_start(self.0, entry.time())),
-            (2, _) => out.write_str(kind(entry)),
-            (3, _) => out.write_str(&what(entry)),
-            (4, _) => out.write_str(&cause(entry)),
-            (_, Entry::Move(moved)) => out.write_str(&moved.plugin.unwrap_or_default()),
-            (_, Entry::Hint(hint)) => out.write_str(&hint.plugin),
-            _ => Ok(()),
-        };
+        self.write(entry, column, out);
+    }
+
+    /// Without the colour, which depends on what has happened.
+    fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
+        if let Some(entry) = self.entry(row) {
+            self.write(entry, column, out);
+        }
     }
 
     fn amount(&self, row: usize, column: usize) -> Option<i64> {
@@ -183,8 +195,11 @@ impl View for EventsView<'_> {
         }
         lines
     }
+
+    /// The last that happened where the debugger stands at the end.
     fn current(&self) -> Option<(usize, Option<usize>)> {
-        self.position().map(|row| (row, None))
+        let row = self.position().or_else(|| self.rows().checked_sub(1))?;
+        Some((row, None))
     }
 
     fn moment(&self, row: usize, _column: usize) -> Option<CyclePosition> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::extended::ExtendedResource;
-use super::resource_use::{DRAWN, Reserved, ResourceUses, reserved};
+use super::resource_use::{DRAWN, Reserved, ResourceUse, ResourceUses, reserved};
 use super::shared::NAMES;
 use super::{OnEnter, View, ViewShape, shared};
 use crate::tui::glyph::{CORDONED, FOLDS, HATCH, SHADES, VerdictSign};
@@ -222,11 +222,14 @@ impl<'a> NodesView<'a> {
         if at == PODS {
             return out.set(&of.ratio(DRAWN[at]), Scope::Text);
         }
-        let load = of.load();
-        load.draw(self.bar, out);
-        let percent = if self.has_percent { self.percent(load) } else { String::new() };
-        let ratio = format!("{:>width$}", of.ratio(DRAWN[at]), width = self.ratios[at]);
-        out.part(&format!("{percent} {ratio}"), Scope::Text);
+        of.load().draw(self.bar, out);
+        out.part(&self.amounts(of, at), Scope::Text);
+    }
+
+    /// What stands beside a bar.
+    fn amounts(&self, of: ResourceUse, at: usize) -> String {
+        let percent = if self.has_percent { self.percent(of.load()) } else { String::new() };
+        format!("{percent} {:>width$}", of.ratio(DRAWN[at]), width = self.ratios[at])
     }
 
     fn draw_name(&self, row: usize, out: &mut CellWriter) {
@@ -334,9 +337,14 @@ impl GridSource for NodesView<'_> {
     }
 
     fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
-        match self.node(row).filter(|_| column == 0) {
-            Some(node) => out.set(&node.name, Scope::Text),
-            None => self.cell(row, column, out),
+        match (column, self.node(row)) {
+            (0, Some(node)) => out.text.push_str(&node.name),
+            // Nobody looks for a bar.
+            (2..=3, _) => {
+                let of = self.uses(row).map(|uses| uses.0[column - FIRST_DRAWN]);
+                out.text.extend(of.map(|of| self.amounts(of, column - FIRST_DRAWN)));
+            }
+            _ => self.cell(row, column, out),
         }
     }
 

@@ -130,7 +130,11 @@ impl View for OutlineView<'_> {
 
     fn empty(&self) -> String {
         match self.kind {
-            OutlineKind::Groups => "No pod belongs to a group, and there is no PodGroup.".into(),
+            OutlineKind::Groups => {
+                "No pod belongs to a PodGroup of scheduling.k8s.io, and there is none; W \
+                                    shows the groups of plugins."
+                    .into()
+            }
             OutlineKind::Why => "No pod is chosen: select one in 2, 6 or 7 and type gw.".into(),
         }
     }

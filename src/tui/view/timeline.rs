@@ -163,7 +163,7 @@ impl GridSource for TimelineView<'_> {
                 (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node)),
                 (None, None) => Ok(()),
             },
-            6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.nodes.order.len()),
+            6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.evaluated_nodes),
             _ => {
                 let (words, scope) = message(cycle);
                 out.set(&words, scope);

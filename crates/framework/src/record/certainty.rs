@@ -28,7 +28,7 @@ const OF_GROUP: &[ExtensionPoint] =
     &[PreFilter, Filter, Score, Reserve, Permit, PlacementGenerate, PlacementScore];
 
 /// Where the choice of a node depends on others.
-const OTHERS: &str = "; rejecting other nodes could change it, too";
+const OTHERS: &str = "; rejecting other nodes could also change it";
 
 /// How certain a decision is.
 #[derive(Clone, PartialEq, Debug, Default)]

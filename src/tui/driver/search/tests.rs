@@ -8,7 +8,7 @@ fn what_was_found_is_done_in_a_branch_and_compared() {
     let text = live.text();
     assert!(text.contains("What would make default/report fit?"), "{text}");
     assert!(text.contains("1. resize pod default/report cpu=1.5"), "{text}");
-    assert!(text.contains("Enter do"), "{text}");
+    assert!(text.contains("Enter apply"), "{text}");
     let mut live = live.keys("<Enter>");
     assert!(live.lines()[1].contains("[what-if-1]"), "{}", live.text());
     assert!(live.text().contains("c runs on, D compares"), "{}", live.text());

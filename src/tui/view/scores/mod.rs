@@ -197,7 +197,13 @@ impl<'a> ScoresView<'a> {
         let short = |at| Some(self.short(&name(at)?).to_owned());
         let (winner, loser) = (short(chosen)?, short(other)?);
         Some(match (margin.by, at == chosen) {
-            (0, _) => format!("{winner} and {loser} have the same total: the tie decided"),
+            (0, _) if cycle.tied > 2 => {
+                let tied = cycle.tied;
+                format!("{tied} nodes have the same total: the tie-break chose {winner}")
+            }
+            (0, _) => {
+                format!("{winner} and {loser} have the same total: the tie-break chose {winner}")
+            }
             (by, true) => format!("{winner} won by {by} over {loser}: {margin}"),
             (by, false) => {
                 let margin = Margin::in_cycle(cycle, other, chosen)?;
