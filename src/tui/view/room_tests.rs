@@ -17,7 +17,7 @@ fn details_at(live: &mut LiveInterface) -> usize {
 
 #[test]
 fn details_are_as_high_as_their_text_and_do_not_jump() {
-    let mut live = demo("tour", (120, 36), "c9");
+    let mut live = demo("tour", (120, 36), "c9gg");
     let short = details_at(&mut live);
     assert_eq!(short, 34 - 4, "three lines of text below a title");
     // The eleventh row has a message of several lines.
@@ -32,7 +32,7 @@ fn details_are_as_high_as_their_text_and_do_not_jump() {
 
 #[test]
 fn the_selected_row_stays_on_the_screen_while_details_grow() {
-    let mut live = demo("tour", (80, 24), "c9");
+    let mut live = demo("tour", (80, 24), "c9gg");
     for _ in 0..33 {
         let selected = live.lines()[2].split(" ─ ").nth(1).unwrap().to_owned();
         let cursor = live.interface.app.grid(super::ViewId::Events);

@@ -122,13 +122,8 @@ fn group_line(group: &GroupRecord) -> DetailLine {
     let found = scheduled_before + placed;
     let text = match min_count {
         None => format!("{group}, without a quorum: {found} of {pods} pods have a node"),
-        Some(needed) if found < *needed => format!(
-            "{group}, quorum {needed}: only {found} of {pods} pods fit ({scheduled_before} had a node, \
-             {placed} found one in this attempt)"
-        ),
         Some(needed) => format!(
-            "{group}, quorum {needed}: {found} of {pods} pods have a node \
-             ({placed} found one in this attempt)"
+            "{group}, quorum {needed}: {found} of {pods} pods had found a node ({placed} in this attempt)"
         ),
     };
     let short = min_count.is_some_and(|needed| found < needed);

@@ -116,7 +116,7 @@ const ASKED: &[(&str, &str, &str)] = &[
         "default/train-2",
         "is pending: its pod group default/train needs 3 pods at once, and only 2 of them fit",
     ),
-    ("numa", "default/packets", "is pending: cannot be aligned to one NUMA zone on every node"),
+    ("numa", "default/packets", "is pending: cannot be aligned to one NUMA zone on any node"),
     (
         "quota",
         "green/report",

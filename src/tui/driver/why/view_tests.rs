@@ -67,7 +67,7 @@ fn a_group_says_how_short_it_is_of_its_quorum() {
     let mut live = LiveInterface::new(session(GROUP), (120, 24)).keys("cgp");
     assert_eq!(live.interface.app.view(), ViewId::Groups);
     let text = live.text();
-    assert!(text.contains("ml/train: 2 of the 3 pods it needs exist, 1 missing"), "{text}");
+    assert!(text.contains("ml/train: needs 3 pods, has 2: 1 missing"), "{text}");
     assert!(text.contains("worker-0:"), "{text}");
     let mut live = live.keys("gg<Enter>");
     assert!(!live.text().contains("worker-0:"), "{}", live.text());
@@ -122,7 +122,7 @@ fn a_group_tells_the_placements_that_were_tried() {
     let cluster = format!("{cluster}{}", members(&["w-3", "w-4"]));
     let mut live = LiveInterface::new(session_with(&cluster, gates), (100, 30)).keys("ngp");
     let text = live.text();
-    assert!(text.contains("0 of the 5 pods it needs have a node"), "{text}");
+    assert!(text.contains("needs 5 pods with a node, has 0"), "{text}");
     assert!(text.contains("✗ r1: 2 pods") && text.contains("✗ r2: 4 pods"), "{text}");
     assert!(live.keys("z").text().contains("pod group is unschedulable"));
 }
