@@ -30,6 +30,7 @@ use crate::pod::{NamespacedName, PodInfo, QueuedPodInfo};
 use crate::pod_groups::{Placement, Proposal};
 pub use crate::preemption::Preemption;
 use crate::preemption::PreemptionRules;
+use crate::preemption::kept::KeptDryRuns;
 use crate::record::Candidate;
 use crate::record::nodes::NodeList;
 pub use crate::record::scores::ScoreBasis;
@@ -170,6 +171,8 @@ pub struct PostFilterContext<'a> {
     pub statuses: &'a NodeStatuses,
     /// The interface to the outside, for extenders.
     pub host: &'a mut dyn Host,
+    /// What the dry run found in earlier cycles of pods that are alike; `None`: nothing is kept.
+    pub kept: Option<&'a mut KeptDryRuns>,
 }
 
 /// PreFilter's answer: a status and, if the plugin can narrow the search, the only nodes that can

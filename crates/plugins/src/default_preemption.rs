@@ -159,6 +159,10 @@ impl PreemptionRules for DefaultPreemption {
         true
     }
 
+    fn goes_by_priority(&self) -> bool {
+        true
+    }
+
     fn message_prefix(&self) -> &'static str {
         "preemption: "
     }
@@ -236,7 +240,7 @@ mod tests {
         for (slot, status) in statuses.iter().enumerate() {
             nodes.set(NodeId(slot as u32), status.clone());
         }
-        framework.run_post_filter(cx, &state, &nodes, &mut FakeHost::default())
+        framework.run_post_filter(cx, &state, &nodes, &mut FakeHost::default(), None)
     }
 
     fn short() -> Status {

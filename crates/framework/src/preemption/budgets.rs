@@ -31,6 +31,11 @@ impl DisruptionBudgets {
         }
     }
 
+    /// Whether no budget can match a pod.
+    pub fn is_empty(&self) -> bool {
+        self.budgets.is_empty()
+    }
+
     /// Splits `pods` into those whose eviction violates a budget and the others. Each pod, in
     /// order, counts down the budgets that match it. Both lists keep the order.
     pub fn split(&self, pods: Vec<Arc<PodInfo>>) -> (Vec<Arc<PodInfo>>, Vec<Arc<PodInfo>>) {

@@ -3,7 +3,10 @@
 //! Upstream: `findCandidates` and `DryRunPreemption` in
 //! `pkg/scheduler/framework/preemption/preemption.go`.
 
-use crate::node::NodeId;
+use std::sync::Arc;
+
+use crate::node::{NodeId, NodeInfo};
+use crate::preemption::kept::{KeptDryRuns, NodeDryRun};
 use crate::preemption::victims::{VictimSearch, Victims};
 use crate::preemption::{NodeVictims, PreemptionRules};
 use crate::status::node_statuses::NodeStatuses;
@@ -13,7 +16,7 @@ use crate::status::{Code, Status};
 #[derive(Default, Debug)]
 pub struct DryRun {
     /// Nodes without a violated budget, then those with one, each in node order.
-    pub candidates: Vec<NodeVictims>,
+    pub candidates: Vec<Arc<NodeVictims>>,
     /// Why the other nodes that were tried are not candidates.
     pub statuses: NodeStatuses,
     /// Errors on some of the nodes.
@@ -21,35 +24,65 @@ pub struct DryRun {
 }
 
 /// Looks at `nodes` in order until there are enough candidates by the `rules`, at least one of them
-/// without a violated budget.
-pub fn dry_run(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, nodes: &[NodeId]) -> DryRun {
+/// without a violated budget. What is `kept` of a node is not looked for again.
+pub fn dry_run(
+    search: &VictimSearch<'_>,
+    rules: &dyn PreemptionRules,
+    nodes: &[NodeId],
+    mut kept: Option<&mut KeptDryRuns>,
+) -> DryRun {
     let wanted = rules.candidates(nodes.len());
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());
     for id in nodes {
         let Some(node) = search.cx.snapshot.get(*id) else { continue };
-        let status = match rules.select_victims(search, node) {
-            Ok(Victims { pods, pdb_violations, reasons }) if !pods.is_empty() => {
-                let list = if pdb_violations == 0 { &mut clean } else { &mut violating };
+        match on_node(search, rules, node, kept.as_deref_mut()) {
+            Ok(candidate) => {
+                let keeps_budgets = candidate.pdb_violations == 0;
+                let list = if keeps_budgets { &mut clean } else { &mut violating };
                 if list.len() < wanted {
-                    list.push(NodeVictims { node: node.name, pods, pdb_violations, reasons });
+                    list.push(candidate);
                 }
                 if !clean.is_empty() && clean.len() + violating.len() >= wanted {
                     break;
                 }
-                continue;
             }
-            Ok(_) => no_victims(&node.name),
-            Err(status) => status,
-        };
-        if status.code() == Code::Error {
-            found.errors.push(status.message());
+            Err(status) => {
+                if status.code() == Code::Error {
+                    found.errors.push(status.message());
+                }
+                found.statuses.set(*id, status);
+            }
         }
-        found.statuses.set(*id, status);
     }
     found.candidates = clean;
     found.candidates.append(&mut violating);
     found
+}
+
+/// What a node is, from what is `kept` of it or else by trying.
+fn on_node(
+    search: &VictimSearch<'_>,
+    rules: &dyn PreemptionRules,
+    node: &NodeInfo,
+    kept: Option<&mut KeptDryRuns>,
+) -> NodeDryRun {
+    let Some(kept) = kept else { return tried(search, rules, node) };
+    if let Some(known) = kept.get(node) {
+        debug_assert_eq!(*known, tried(search, rules, node), "{}", node.name);
+        return known.clone();
+    }
+    let result = tried(search, rules, node);
+    kept.keep(&search.cx, node, &result);
+    result
+}
+
+fn tried(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, node: &NodeInfo) -> NodeDryRun {
+    let Victims { pods, pdb_violations, reasons } = rules.select_victims(search, node)?;
+    match pods.is_empty() {
+        true => Err(no_victims(&node.name)),
+        false => Ok(Arc::new(NodeVictims { node: node.name, pods, pdb_violations, reasons })),
+    }
 }
 
 /// The status of a candidate without victims, which is an error.
@@ -98,9 +131,9 @@ mod tests {
         framework.run_pre_filter(&cx, &mut state);
         let budgets = DisruptionBudgets::new(cx.objects);
         let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
-        let found = dry_run(&search, &Wanted(wanted), cluster.snapshot.order());
+        let found = dry_run(&search, &Wanted(wanted), cluster.snapshot.order(), None);
         let named =
-            |candidate: &NodeVictims| (candidate.node.to_string(), candidate.pdb_violations);
+            |candidate: &Arc<NodeVictims>| (candidate.node.to_string(), candidate.pdb_violations);
         (found.candidates.iter().map(named).collect(), found)
     }
 
@@ -133,7 +166,7 @@ mod tests {
         let (cx, state, budgets) =
             (cluster.cx(&preemptor), CycleState::default(), DisruptionBudgets::default());
         let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
-        let found = dry_run(&search, &Wanted(1), cluster.snapshot.order());
+        let found = dry_run(&search, &Wanted(1), cluster.snapshot.order(), None);
         assert_eq!(found.errors, ["expected at least one victim pod on node \"n1\""]);
         assert_eq!(found.statuses.get(NodeId(0)).code(), Code::Error);
     }

@@ -39,7 +39,7 @@ pub fn preempt(
     }
     let victim_rule = rules.victim_rule(&cycle, state).map(Arc::from);
     let found = find_candidates(rules, cycle, cx, state);
-    let candidates = found.candidates.iter().map(NodeVictims::record).collect();
+    let candidates = found.candidates.iter().map(|candidate| candidate.record()).collect();
     let dry_run = Some(Arc::new(found.statuses.clone()));
     let answer = decide(found, rules, &cycle, cx);
     PostFilterAnswer { candidates, dry_run, victim_rule, ..answer }
@@ -79,7 +79,7 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
 fn find_candidates(
     rules: &dyn PreemptionRules,
     cycle: CycleContext<'_>,
-    cx: &PostFilterContext<'_>,
+    cx: &mut PostFilterContext<'_>,
     state: &CycleState,
 ) -> DryRun {
     let mut nodes = cx.statuses.with_code(Code::Unschedulable, cycle.snapshot);
@@ -89,7 +89,9 @@ fn find_candidates(
     }
     let budgets = DisruptionBudgets::new(cycle.objects);
     let search = VictimSearch { cx: cycle, framework: cx.framework, state, budgets: &budgets };
-    dry_run(&search, rules, &nodes)
+    let is_kept =
+        rules.goes_by_priority() && budgets.is_empty() && Arc::ptr_eq(cycle.pod, cx.cycle.pod);
+    dry_run(&search, rules, &nodes, cx.kept.as_deref_mut().filter(|_| is_kept))
 }
 
 /// The answer without candidates: the nomination is cleared, and the message counts the reasons.

@@ -23,8 +23,8 @@ use kubestep_config::types::Extender;
 pub fn restrict(
     cx: &mut PostFilterContext<'_>,
     cycle: &CycleContext<'_>,
-    mut candidates: Vec<NodeVictims>,
-) -> Result<Vec<NodeVictims>, ExtenderError> {
+    mut candidates: Vec<Arc<NodeVictims>>,
+) -> Result<Vec<Arc<NodeVictims>>, ExtenderError> {
     let extenders = cx.framework.extenders();
     for (at, extender) in extenders.iter().enumerate() {
         if extender.preempt_verb.is_empty() || !is_interested(extender, &cycle.pod.pod) {
@@ -53,8 +53,8 @@ fn ask(
     extender: &Extender,
     host: &mut dyn Host,
     cycle: &CycleContext<'_>,
-    candidates: &[NodeVictims],
-) -> Result<Vec<NodeVictims>, ExtenderError> {
+    candidates: &[Arc<NodeVictims>],
+) -> Result<Vec<Arc<NodeVictims>>, ExtenderError> {
     let body = request(extender, &cycle.pod.pod, candidates)
         .map_err(|err| ExtenderError::Invalid(err.to_string()))?;
     let verb = extender.preempt_verb.as_str().into();
@@ -62,7 +62,7 @@ fn ask(
     PREEMPTION_RESULT.check(&answer)?;
     let nodes = field(&answer, "NodeNameToMetaVictims").and_then(Value::as_object);
     let nodes = nodes.into_iter().flatten();
-    nodes.map(|(node, victims)| resolve(extender, cycle, node, victims)).collect()
+    nodes.map(|(node, victims)| resolve(extender, cycle, node, victims).map(Arc::new)).collect()
 }
 
 /// The request: only the victims' UIDs for an extender with `nodeCacheCapable`, otherwise complete
@@ -70,7 +70,7 @@ fn ask(
 fn request(
     extender: &Extender,
     pod: &kubestep_api::Pod,
-    candidates: &[NodeVictims],
+    candidates: &[Arc<NodeVictims>],
 ) -> serde_json::Result<Value> {
     let mut nodes = Map::new();
     for candidate in candidates {
@@ -164,9 +164,11 @@ mod tests {
             framework: &framework_of(&Registry::default()).with_extenders(extenders.into()),
             statuses: &NodeStatuses::default(),
             host: &mut host,
+            kept: None,
         };
-        let left = restrict(&mut cx, &cycle, vec![candidate("n1", 0), candidate("n2", 2)]);
-        let text = |candidate: NodeVictims| {
+        let candidates = vec![candidate("n1", 0), candidate("n2", 2)];
+        let left = restrict(&mut cx, &cycle, candidates.into_iter().map(Arc::new).collect());
+        let text = |candidate: Arc<NodeVictims>| {
             let names: Vec<_> = candidate.pods.iter().map(|pod| pod.key().name.as_str()).collect();
             format!("{}: {} ({})", candidate.node, names.join(" "), candidate.pdb_violations)
         };

@@ -34,6 +34,7 @@ pub mod evaluator;
 pub mod executor;
 pub mod extenders;
 pub mod group_victims;
+pub mod kept;
 pub mod pick;
 pub mod victims;
 
@@ -82,6 +83,12 @@ pub trait PreemptionRules {
     /// computed; `None` if only lower priority decides.
     fn victim_rule(&self, _cx: &CycleContext<'_>, _state: &CycleState) -> Option<String> {
         None
+    }
+
+    /// Whether only priorities decide who may be evicted, as [`PreemptionRules::select_victims`]
+    /// does by default: what it finds on a node is then kept for pods that are alike.
+    fn goes_by_priority(&self) -> bool {
+        false
     }
 
     /// The victims on `node`; none if the pod fits without preemption.

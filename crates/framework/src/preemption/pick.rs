@@ -17,8 +17,8 @@ use kubestep_api::Time;
 ///
 /// Upstream reads the clock again for each candidate whose most important victims have not started,
 /// in the order of the names: among such candidates the last name has the latest start.
-pub fn pick(candidates: &[NodeVictims], now: Time) -> Option<&NodeVictims> {
-    candidates.iter().max_by_key(|candidate| {
+pub fn pick(candidates: &[Arc<NodeVictims>], now: Time) -> Option<&NodeVictims> {
+    candidates.iter().map(AsRef::as_ref).max_by_key(|candidate: &&NodeVictims| {
         let read_last = has_not_started(candidate).then_some(candidate.node);
         (harm(candidate, now), read_last, Reverse(candidate.node))
     })
@@ -80,7 +80,8 @@ mod tests {
     }
 
     fn picked(candidates: &[NodeVictims]) -> &str {
-        pick(candidates, Time(1_000_000_000)).map_or("", |candidate| candidate.node.as_str())
+        let candidates: Vec<_> = candidates.iter().cloned().map(Arc::new).collect();
+        pick(&candidates, Time(1_000_000_000)).map_or("", |candidate| candidate.node.as_str())
     }
 
     #[test]

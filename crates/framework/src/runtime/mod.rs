@@ -19,6 +19,7 @@ use crate::effects::Effects;
 use crate::host::Host;
 use crate::opaque::{self, OpaquePlugins};
 use crate::plugin::{CycleContext, Plugin, PostFilterAnswer, PostFilterContext};
+use crate::preemption::kept::KeptDryRuns;
 use crate::record::PluginStatus;
 use crate::registry::{Registry, RegistryError};
 use crate::status::node_statuses::{NodeStatuses, add_once};
@@ -236,13 +237,15 @@ impl Framework {
         outcome
     }
 
-    /// Runs PostFilter until a plugin succeeds, fails, or reports that preemption cannot help.
+    /// Runs PostFilter until a plugin succeeds, fails, or reports that preemption cannot help. What
+    /// dry runs find is taken from and added to what is `kept`.
     pub fn run_post_filter(
         &self,
         cycle: CycleContext<'_>,
         state: &CycleState,
         statuses: &NodeStatuses,
         host: &mut dyn Host,
+        mut kept: Option<&mut KeptDryRuns>,
     ) -> PostFilterOutcome {
         let mut outcome = PostFilterOutcome::default();
         if state.skip_post_filters {
@@ -253,7 +256,8 @@ impl Framework {
         let (point, timer) = (ExtensionPoint::PostFilter, &cycle.shared.timer);
         for plugin in self.at(point) {
             let name = plugin.name();
-            let mut cx = PostFilterContext { cycle, framework: self, statuses, host: &mut *host };
+            let (host, kept) = (&mut *host, kept.as_deref_mut());
+            let mut cx = PostFilterContext { cycle, framework: self, statuses, host, kept };
             let turn = || plugin.post_filter(&mut cx, state);
             let mut answer = run_plugin((point, name), state.fault(point, name), timer, turn);
             outcome.effects.append(take(&mut answer.effects));

@@ -113,7 +113,13 @@ fn post_filters_are_left_out_where_they_are_not_wanted() {
     let mut state = CycleState::default();
     let run = |state: &CycleState| {
         let statuses = NodeStatuses::default();
-        framework.run_post_filter(cluster.cx(&pod), state, &statuses, &mut FakeHost::default())
+        framework.run_post_filter(
+            cluster.cx(&pod),
+            state,
+            &statuses,
+            &mut FakeHost::default(),
+            None,
+        )
     };
     assert_eq!(run(&state).status, Status::SUCCESS);
     assert_eq!(plugin.asked().len(), 1);

@@ -360,6 +360,7 @@ fn post_filter(cluster: &Cluster) -> (String, Vec<Asked>) {
         framework: &cpu_fit(),
         statuses: &NodeStatuses::default(),
         host: &mut host,
+        kept: None,
     };
     let answer = plugin.post_filter(&mut cx, &state);
     (answer.status.message(), host.asked)

@@ -11,6 +11,7 @@ use super::nominated::NominatedVerdicts;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
+use kubestep_framework::preemption::kept::KeptDryRuns;
 use kubestep_framework::record::VerdictId;
 use kubestep_framework::record::column::Column;
 
@@ -54,6 +55,8 @@ pub(crate) enum CachedColumn {
     Verdicts(FilterAnswers),
     /// Of all filter plugins, with nominated pods counted in.
     WithNominated(Box<NominatedVerdicts>),
+    /// Of the dry runs of preemption.
+    DryRuns(KeptDryRuns),
     /// Of a score plugin: raw scores; `i32::MIN` where none was computed yet.
     Scores(Column<i32>),
 }
@@ -64,6 +67,7 @@ impl CachedColumn {
         match self {
             CachedColumn::Verdicts(answers) => answers.column.len() * size_of::<VerdictId>(),
             CachedColumn::WithNominated(kept) => kept.bytes(),
+            CachedColumn::DryRuns(kept) => kept.bytes(),
             CachedColumn::Scores(scores) => scores.len() * size_of::<i32>(),
         }
     }

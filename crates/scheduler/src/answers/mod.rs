@@ -3,13 +3,14 @@
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
 //! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`nominated`] keeps
 //! the verdicts with nominated pods counted in, [`search`] which nodes pass, [`class_scores`] their
-//! scores, and [`best`] and [`best_window`] who has the best total. [`records`] lets consecutive
-//! records share the columns that are equal.
+//! scores, and [`best`] and [`best_window`] who has the best total. [`dry_runs`] keeps what
+//! preemption would evict. [`records`] lets consecutive records share the columns that are equal.
 
 pub(crate) mod best;
 mod best_window;
 pub(crate) mod cache;
 pub(crate) mod class_scores;
+mod dry_runs;
 pub(crate) mod matrix;
 mod nominated;
 mod recent;

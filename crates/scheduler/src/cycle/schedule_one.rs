@@ -10,6 +10,7 @@ use super::group::PodGroupCycle;
 use super::schedule_pod::{SchedulePod, SchedulePodError};
 use super::{Cycle, Failure};
 use crate::Scheduler;
+use crate::answers::matrix::FilterCycle;
 use crate::cache::CacheError;
 use crate::host::{Milestone, SchedulerHost};
 use crate::interventions;
@@ -220,7 +221,13 @@ impl Scheduler {
             return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Symbol::EMPTY));
         }
         let (cx, framework) = (cycle.context(&self.cluster), &cycle.framework);
-        let outcome = framework.run_post_filter(cx, &cycle.state, &diagnosis.statuses, host);
+        let (state, answers) = (&cycle.state, &mut self.algorithm.answers);
+        let mut known = answers.take_dry_runs(FilterCycle { framework, cx, state });
+        let kept = known.as_mut().map(|(_, kept)| kept);
+        let outcome = framework.run_post_filter(cx, state, &diagnosis.statuses, host, kept);
+        if let Some((key, kept)) = known {
+            answers.put_dry_runs(key, kept);
+        }
         self.apply_updates(&outcome.effects.updates);
         self.reject_all_waiting(outcome.effects.reject_waiting, cycle.now, host);
         diagnosis.post_filter_message = outcome.status.message();

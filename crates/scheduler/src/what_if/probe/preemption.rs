@@ -1,6 +1,8 @@
 //! What preemption would find for the pod: every candidate, and why the other nodes are not
 //! candidates.
 
+use std::sync::Arc;
+
 use super::Probe;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
@@ -23,7 +25,7 @@ pub struct PreemptionProbe {
     /// Which pods the plugin may evict and why, if that is not their priority alone.
     pub victim_rule: Option<String>,
     /// The candidates, in the order found. The search ends when there are enough.
-    pub candidates: Vec<NodeVictims>,
+    pub candidates: Vec<Arc<NodeVictims>>,
     /// The other nodes that were tried, and why they are not candidates.
     pub others: Vec<(Symbol, Status)>,
     /// Nodes that reject the pod for a reason that preemption does not help against.
@@ -57,7 +59,7 @@ impl Probe {
         let budgets = DisruptionBudgets::new(cx.objects);
         let (framework, state) = (&*self.framework, &state);
         let search = VictimSearch { cx, framework, state, budgets: &budgets };
-        let run = dry_run(&search, rules, &resolvable);
+        let run = dry_run(&search, rules, &resolvable, None);
         let is_candidate = |name: Symbol| run.candidates.iter().any(|found| found.node == name);
         for node in resolvable.iter().filter_map(|id| self.snapshot.get(*id)) {
             let status = run.statuses.get(node.id);
