@@ -414,7 +414,7 @@ fn a_cycle_shows_its_group_and_the_quorum() {
     };
     let text = screen(&mut with_cycle(grouped).keys("0"));
     assert!(
-        text.contains("train, quorum 3: 2 of 4 pods had found a node (1 in this attempt)"),
+        text.contains("train, quorum 3: 2 of 4 pods had found a node"),
         "{text}"
     );
 }
