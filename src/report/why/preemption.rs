@@ -93,6 +93,9 @@ fn is_done(why: &Why, node: Symbol) -> bool {
     why.attempts.last().is_some_and(|last| last.nominated == Some(node))
 }
 
+/// What follows are all candidates, not what was evicted.
+const LISTED: &str = ". Candidates:";
+
 fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     let Some(chosen) = found.chosen else {
         return match found.rule {
@@ -103,12 +106,15 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     let by = found.decided_by.map(|by| format!(" ({})", by.as_str())).unwrap_or_default();
     match why.place {
         PodLocation::Bound { .. } => {
-            format!("{} preempted on {chosen}{by}:", preemptor(found, "It"))
+            format!("{} preempted on {chosen}{by}{LISTED}", preemptor(found, "It"))
         }
         _ if is_done(why, chosen) => {
-            format!("Preemption: {} preempted on {chosen}{by}:", preemptor(found, "it"))
+            format!("Preemption: {} preempted on {chosen}{by}{LISTED}", preemptor(found, "it"))
         }
-        _ => format!("Preemption: {} would preempt on {chosen}{by}:", preemptor(found, "it")),
+        _ => {
+            let preemptor = preemptor(found, "it");
+            format!("Preemption: {preemptor} would preempt on {chosen}{by}{LISTED}")
+        }
     }
 }
 
@@ -148,7 +154,7 @@ pub(super) fn items(why: &Why) -> Vec<OutlineItem> {
     let Some(found) = &why.preemption else { return Vec::new() };
     let heading = match &found.rejection {
         Some(rejection) => format!("Preemption: {rejection}"),
-        None => verdict(why, found).trim_end_matches(':').to_owned(),
+        None => verdict(why, found).trim_end_matches(LISTED).to_owned(),
     };
     let mut items = vec![OutlineItem::heading("preemption", heading)];
     items.extend(found.rule.iter().map(|rule| OutlineItem::new(1, rule.clone())));

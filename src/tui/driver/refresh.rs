@@ -196,9 +196,10 @@ impl Driver {
         let (freshness, model) = (&mut self.freshness, &mut self.model);
         let newest = self.session.newest_known_cycle();
         let history = self.session.history();
-        let said = |pod: NamespacedName| {
+        let last = |pod: NamespacedName| {
             let mut cycles = history.cycles_of(pod).rev();
-            cycles.find(|record| record.cycle <= newest).map(|record| record.message.clone())
+            let last = cycles.find(|record| record.cycle <= newest)?;
+            Some((last.time, last.message.clone()))
         };
         match part {
             ModelPart::Configuration => {
@@ -215,7 +216,7 @@ impl Driver {
                 model.groups = Some(FoldedOutline::new(outline, model.groups.take(), None));
             }
             ModelPart::Queues if std::mem::take(&mut freshness.old_queues) => {
-                model.queued = rows::queued(world, &said);
+                model.queued = rows::queued(world, &last);
                 model.nominated = rows::nominated(world);
             }
             ModelPart::Pods if std::mem::take(&mut freshness.old_pods) => {

@@ -38,11 +38,11 @@ pub fn nominated(world: &World) -> Vec<(Symbol, Arc<PodInfo>)> {
     all.iter().filter(|(node, _)| !node.is_empty()).flat_map(on_node).collect()
 }
 
-/// What the last cycle of a pod up to the state said.
-pub type LastMessages<'a> = &'a dyn Fn(NamespacedName) -> Option<String>;
+/// The last cycle of a pod up to the state: when it ran, and what it said.
+pub type LastCycles<'a> = &'a dyn Fn(NamespacedName) -> Option<(Time, String)>;
 
 /// The pods in the queues, by queue and place.
-pub fn queued(world: &World, said: LastMessages) -> Vec<QueuedPod> {
+pub fn queued(world: &World, last: LastCycles) -> Vec<QueuedPod> {
     let queue = world.scheduler().queue();
     let settings = queue.settings();
     let backoff_end =
@@ -59,7 +59,7 @@ pub fn queued(world: &World, said: LastMessages) -> Vec<QueuedPod> {
     ];
     let mut rows = Vec::new();
     for (name, pods, until) in queues {
-        rows.extend(pods.into_iter().map(|pod| row(world, said, (name, pod, until(pod)))));
+        rows.extend(pods.into_iter().map(|pod| row(world, last, (name, pod, until(pod)))));
     }
     rows.extend(unserved(world));
     rows
@@ -92,7 +92,7 @@ fn unserved(world: &World) -> Vec<QueuedPod> {
 
 fn row(
     world: &World,
-    said: LastMessages,
+    last: LastCycles,
     (queue, pod, until): (QueueName, &Queued, Option<Time>),
 ) -> QueuedPod {
     let rejected = pod.unschedulable_plugins.iter().chain(&pod.pending_plugins);
@@ -101,18 +101,20 @@ fn row(
     let mut waiting = world.scheduler().waiting().iter();
     let held = waiting.find(|waiting| is_held(waiting) && waiting.pod().key() == pod.key());
     rejected_by.extend(held.iter().flat_map(|held| held.holds()).map(|hold| hold.plugin));
+    let (popped, said) = last(pod.key()).unzip();
     let reason = if let Some(message) = pod.gating_message {
         message.to_string()
     } else if let Some(held) = held {
         format!("waits at Permit for {}; 7 shows it", held.node())
     } else {
-        said(pod.key()).unwrap_or_default()
+        said.unwrap_or_default()
     };
     QueuedPod {
         info: pod.info.clone(),
         queue,
         attempts: pod.attempts,
-        since: pod.timestamp,
+        // Of one in flight, since its cycle began, not since it entered the queue before.
+        since: popped.filter(|_| queue == QueueName::InFlight).unwrap_or(pod.timestamp),
         until,
         rejected_by,
         reason,

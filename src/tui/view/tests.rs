@@ -413,8 +413,5 @@ fn a_cycle_shows_its_group_and_the_quorum() {
         record.group = Some(GroupRecord { group, min_count, pods, scheduled_before, placed });
     };
     let text = screen(&mut with_cycle(grouped).keys("0"));
-    assert!(
-        text.contains("train, quorum 3: 2 of 4 pods had found a node"),
-        "{text}"
-    );
+    assert!(text.contains("train, quorum 3: 2 of 4 pods had found a node"), "{text}");
 }
