@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::node::{NodeId, NodeInfo};
-use crate::preemption::kept::{KeptDryRuns, NodeDryRun};
+use crate::preemption::kept::{KeptDryRuns, KeptResult, NodeDryRun};
 use crate::preemption::victims::{VictimSearch, Victims};
 use crate::preemption::{NodeVictims, PreemptionRules};
 use crate::status::node_statuses::NodeStatuses;
@@ -34,9 +34,30 @@ pub fn dry_run(
     let wanted = rules.candidates(nodes.len());
     let mut found = DryRun::default();
     let (mut clean, mut violating) = (Vec::new(), Vec::new());
+    let mut numbers = Vec::new();
     for id in nodes {
-        let Some(node) = search.cx.snapshot.get(*id) else { continue };
-        match on_node(search, rules, node, kept.as_deref_mut()) {
+        let result = match kept.as_deref().and_then(|kept| kept.get(*id)) {
+            Some(KeptResult::Failure(at, status)) => {
+                debug_assert!(is_as_tried(search, rules, *id, &Err(status.clone())), "{id:?}");
+                let number = number_of(&mut numbers, at, || found.statuses.number_of(status));
+                found.statuses.set_number(*id, number);
+                continue;
+            }
+            Some(KeptResult::Candidate(candidate)) => {
+                let result = Ok(candidate.clone());
+                debug_assert!(is_as_tried(search, rules, *id, &result), "{id:?}");
+                result
+            }
+            None => {
+                let Some(node) = search.cx.snapshot.get(*id) else { continue };
+                let result = tried(search, rules, node);
+                if let Some(kept) = kept.as_deref_mut() {
+                    kept.keep(&search.cx, node, &result);
+                }
+                result
+            }
+        };
+        match result {
             Ok(candidate) => {
                 let keeps_budgets = candidate.pdb_violations == 0;
                 let list = if keeps_budgets { &mut clean } else { &mut violating };
@@ -60,21 +81,15 @@ pub fn dry_run(
     found
 }
 
-/// What a node is, from what is `kept` of it or else by trying.
-fn on_node(
-    search: &VictimSearch<'_>,
-    rules: &dyn PreemptionRules,
-    node: &NodeInfo,
-    kept: Option<&mut KeptDryRuns>,
-) -> NodeDryRun {
-    let Some(kept) = kept else { return tried(search, rules, node) };
-    if let Some(known) = kept.get(node) {
-        debug_assert_eq!(*known, tried(search, rules, node), "{}", node.name);
-        return known.clone();
+/// The number of a kept failure among the statuses of a search, by its index among those kept.
+fn number_of(numbers: &mut Vec<u16>, at: usize, new: impl FnOnce() -> u16) -> u16 {
+    if numbers.len() <= at {
+        numbers.resize(at + 1, 0);
     }
-    let result = tried(search, rules, node);
-    kept.keep(&search.cx, node, &result);
-    result
+    if numbers[at] == 0 {
+        numbers[at] = new();
+    }
+    numbers[at]
 }
 
 fn tried(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, node: &NodeInfo) -> NodeDryRun {
@@ -83,6 +98,16 @@ fn tried(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, node: &NodeInfo
         true => Err(no_victims(&node.name)),
         false => Ok(Arc::new(NodeVictims { node: node.name, pods, pdb_violations, reasons })),
     }
+}
+
+/// Whether trying gives the same.
+fn is_as_tried(
+    search: &VictimSearch<'_>,
+    rules: &dyn PreemptionRules,
+    id: NodeId,
+    known: &NodeDryRun,
+) -> bool {
+    search.cx.snapshot.get(id).is_some_and(|node| tried(search, rules, node) == *known)
 }
 
 /// The status of a candidate without victims, which is an error.

@@ -12,64 +12,102 @@ use crate::plugin::CycleContext;
 use crate::pod::nominated::NominatedPods;
 use crate::preemption::NodeVictims;
 use crate::preemption::eligibility::may_preempt;
-use crate::status::Status;
-use kubestep_api::intern::Symbol;
+use crate::status::{Code, Status};
 
 /// The candidate that a node is, or why it is none.
 pub type NodeDryRun = Result<Arc<NodeVictims>, Status>;
 
-/// The results by node, for one class of pods. Copies share them until one is changed.
+/// What is known of a node: an index of its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    Nothing,
+    Candidate(u32),
+    Failure(u32),
+}
+
+/// The results by node, for one class of pods that are not nominated themselves. Copies share them
+/// until one is changed.
 #[derive(Clone, Default, Debug)]
 pub struct KeptDryRuns {
     /// The nominations that they reflect.
     nominated: NominatedPods,
-    /// By slot; `None` where nothing is known.
-    by_slot: Arc<Vec<Option<NodeDryRun>>>,
-    /// The node to which the present pod itself is nominated: its own nomination does not count.
-    own: Option<Symbol>,
+    by_slot: Arc<Vec<Known>>,
+    /// The candidates, with those that nodes no longer are.
+    candidates: Arc<Vec<Arc<NodeVictims>>>,
+    /// Why nodes are none: some few reasons, each once.
+    failures: Vec<Status>,
+}
+
+/// What is known of a node: a failure with its index among those that are kept.
+pub(super) enum KeptResult<'a> {
+    Candidate(&'a Arc<NodeVictims>),
+    Failure(usize, &'a Status),
 }
 
 impl KeptDryRuns {
     /// Forgets what changed: `nodes`, and those with other nominated pods. To be called before each
     /// preemption.
     pub fn refresh(&mut self, nodes: &[NodeId], cx: &CycleContext<'_>) {
+        let slots = cx.snapshot.slots();
+        if self.candidates.len() > 2 * slots + 1024 {
+            // Most of them are those of earlier states.
+            *self = KeptDryRuns::default();
+        }
         let renominated = cx.nominated.changed_since(&self.nominated).into_iter();
         let renominated = renominated.filter_map(|name| cx.snapshot.by_name(name));
         let by_slot = Arc::make_mut(&mut self.by_slot);
-        by_slot.resize(cx.snapshot.slots(), None);
+        by_slot.resize(slots, Known::Nothing);
         for node in nodes.iter().copied().chain(renominated.map(|node| node.id)) {
-            by_slot.get_mut(node.index()).into_iter().for_each(|slot| *slot = None);
+            by_slot.get_mut(node.index()).into_iter().for_each(|slot| *slot = Known::Nothing);
         }
         self.nominated = cx.nominated.clone();
-        let uid = cx.pod.uid();
-        let mut nominations = cx.nominated.iter();
-        let own = nominations.find(|(_, pods)| pods.iter().any(|pod| pod.uid() == uid));
-        self.own = own.map(|(node, _)| node);
     }
 
     /// What is known of a node.
-    pub(super) fn get(&self, node: &NodeInfo) -> Option<&NodeDryRun> {
-        let known = self.by_slot.get(node.id.index())?.as_ref();
-        known.filter(|_| self.own != Some(node.name))
+    pub(super) fn get(&self, node: NodeId) -> Option<KeptResult<'_>> {
+        match *self.by_slot.get(node.index())? {
+            Known::Nothing => None,
+            Known::Candidate(at) => self.candidates.get(at as usize).map(KeptResult::Candidate),
+            Known::Failure(at) => {
+                let status = self.failures.get(at as usize)?;
+                Some(KeptResult::Failure(at as usize, status))
+            }
+        }
     }
 
-    /// Keeps the result of a node, unless it depends on the time: a pod that has not started counts
-    /// as started now.
+    /// Keeps the result of a node, unless it is an error or depends on the time: a pod that has not
+    /// started counts as started now.
     pub(super) fn keep(&mut self, cx: &CycleContext<'_>, node: &NodeInfo, result: &NodeDryRun) {
         let mut victims = node.pods.iter().filter(|pod| may_preempt(cx.pod, pod));
         let has_started = |start: kubestep_api::Time| start <= cx.now;
-        let lasts = victims.all(|pod| pod.pod.status.start_time.is_some_and(has_started));
-        if lasts
-            && self.own != Some(node.name)
-            && let Some(slot) = Arc::make_mut(&mut self.by_slot).get_mut(node.id.index())
-        {
-            *slot = Some(result.clone());
+        if !victims.all(|pod| pod.pod.status.start_time.is_some_and(has_started)) {
+            return;
+        }
+        let known = match result {
+            Ok(candidate) => {
+                let candidates = Arc::make_mut(&mut self.candidates);
+                candidates.push(candidate.clone());
+                Known::Candidate(candidates.len() as u32 - 1)
+            }
+            Err(status) if status.code() == Code::Error => return,
+            Err(status) => {
+                let known = self.failures.iter().position(|known| known == status);
+                let at = known.unwrap_or_else(|| {
+                    self.failures.push(status.clone());
+                    self.failures.len() - 1
+                });
+                Known::Failure(at as u32)
+            }
+        };
+        if let Some(slot) = Arc::make_mut(&mut self.by_slot).get_mut(node.id.index()) {
+            *slot = known;
         }
     }
 
     /// About how many bytes it takes at most.
     pub fn bytes(&self) -> usize {
-        self.by_slot.len() * (size_of::<Option<NodeDryRun>>() + size_of::<NodeVictims>())
+        let candidate = size_of::<NodeVictims>() + size_of::<Arc<NodeVictims>>();
+        size_of_val(&self.by_slot[..]) + self.candidates.len() * candidate
     }
 }
 
@@ -86,6 +124,7 @@ mod tests {
     use crate::preemption::victims::{VictimSearch, Victims};
     use crate::testing::{Cluster, PodBuilder, cpu_fit, info, node, pod};
     use kubestep_api::Time;
+    use kubestep_api::intern::Symbol;
 
     /// The default rules, which count the nodes that are tried.
     #[derive(Default)]
@@ -122,8 +161,8 @@ mod tests {
         let budgets = DisruptionBudgets::default();
         let search = VictimSearch { cx, framework: &framework, state: &state, budgets: &budgets };
         kept.refresh(changed, &cx);
-        let known = |id: &&NodeId| cx.snapshot.get(**id).is_some_and(|of| kept.get(of).is_some());
-        let known = cluster.snapshot.order().iter().filter(known).count();
+        let order = cluster.snapshot.order().iter();
+        let known = order.filter(|id| kept.get(**id).is_some()).count();
         let found = dry_run(&search, &rules, cluster.snapshot.order(), Some(kept));
         let compared = if cfg!(debug_assertions) { known } else { 0 };
         let candidates = found.candidates.iter().map(|candidate| candidate.node).collect();
@@ -148,13 +187,12 @@ mod tests {
         assert_eq!(run(&cluster, &preemptor("a"), &[], &mut kept), (names(&nodes), 3));
         assert_eq!(run(&cluster, &preemptor("b"), &[], &mut kept), (names(&nodes), 0));
         assert_eq!(run(&cluster, &preemptor("c"), &[NodeId(1)], &mut kept), (names(&nodes), 1));
-        let nominated = preemptor("b");
-        cluster.nominated.push("n1".into(), nominated.clone());
+        cluster.nominated.push("n1".into(), preemptor("b"));
         let others = names(&["n2", "n3"]);
         assert_eq!(run(&cluster, &preemptor("d"), &[], &mut kept), (others.clone(), 1));
-        // Its own nomination does not count, so what is known of that node is of others.
-        assert_eq!(run(&cluster, &nominated, &[], &mut kept), (names(&nodes), 1));
         assert_eq!(run(&cluster, &preemptor("e"), &[], &mut kept), (others, 0));
+        cluster.nominated.remove("n1".into(), 0);
+        assert_eq!(run(&cluster, &preemptor("f"), &[], &mut kept), (names(&nodes), 1));
     }
 
     #[test]

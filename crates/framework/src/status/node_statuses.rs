@@ -137,7 +137,11 @@ impl NodeStatuses {
         if !possible && self.absent.code() != code {
             return Vec::new();
         }
-        let has_code = |node: &NodeId| self.get(*node).code() == code;
+        // By number, so that a large cluster is asked in one pass over small numbers.
+        let of_distinct = self.distinct.iter().map(|known| known.status.code() == code);
+        let has: Vec<bool> = [self.absent.code() == code].into_iter().chain(of_distinct).collect();
+        let number = |node: &NodeId| self.numbers.get(node.index()).copied().unwrap_or(0);
+        let has_code = |node: &NodeId| has.get(usize::from(number(node))).is_some_and(|has| *has);
         snapshot.order().iter().copied().filter(has_code).collect()
     }
 

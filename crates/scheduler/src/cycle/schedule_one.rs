@@ -222,7 +222,12 @@ impl Scheduler {
         }
         let (cx, framework) = (cycle.context(&self.cluster), &cycle.framework);
         let (state, answers) = (&cycle.state, &mut self.algorithm.answers);
-        let mut known = answers.take_dry_runs(FilterCycle { framework, cx, state });
+        let is_nominated = self.queue.is_nominated(cx.pod.uid());
+        // Its own nomination does not count on the node, unlike for pods that are else alike.
+        let mut known = match is_nominated {
+            true => None,
+            false => answers.take_dry_runs(FilterCycle { framework, cx, state }),
+        };
         let kept = known.as_mut().map(|(_, kept)| kept);
         let outcome = framework.run_post_filter(cx, state, &diagnosis.statuses, host, kept);
         if let Some((key, kept)) = known {
