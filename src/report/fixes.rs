@@ -78,15 +78,14 @@ fn one(number: usize, fix: &Fix, all: &Fixes) -> Vec<String> {
     lines
 }
 
-/// Similar changes that also work, by what differs: `or cache-1, or cache-2`.
+/// Similar changes that also work, by what differs: `also works: cache-1, cache-2 and 3 more`.
 fn similar(fix: &Fix, all: &Fixes) -> Option<String> {
     let names: Vec<String> =
         fix.similar.iter().map(|edits| difference(edits, &fix.edits, all)).collect();
-    let first = names.iter().take(NAMED).map(|name| format!("or {name}"));
+    let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
     let more = names.len().checked_sub(NAMED).filter(|more| *more > 0);
-    let more = more.map(|more| format!("and {more} more"));
-    let all: Vec<String> = first.chain(more).collect();
-    (!all.is_empty()).then(|| all.join(", "))
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    (!first.is_empty()).then(|| format!("also works: {}{more}", first.join(", ")))
 }
 
 /// The edits that `main` does not have, by the names of their objects.

@@ -93,7 +93,7 @@ impl PendingGroup {
         let reason = &first.reason;
         match self.cause.as_ref().filter(|cause| *cause != reason) {
             Some(cause) if first.is_quoted => {
-                vec![cause.clone(), format!("kube-scheduler says: {reason}")]
+                vec![cause.clone(), format!("kube-scheduler reports: {reason}")]
             }
             Some(cause) => vec![cause.clone()],
             None => vec![reason.clone()],

@@ -82,7 +82,9 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     rows.extend(settings(config, &default));
     rows.extend(config.warnings.iter().map(|warning| {
         let text = warning.to_string();
-        Row { has_default: false, ..Row::new(About::Warning, "warning", "", &text) }
+        // Also where only the first column fits, it says what about.
+        let setting = format!("warning: {text}");
+        Row { has_default: false, ..Row::new(About::Warning, &setting, "", &text) }
     }));
     for (at, profile) in config.profiles.iter().enumerate() {
         rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));

@@ -33,7 +33,7 @@ fn summary(why: &Why, detail: &WhyDetail, events: usize) -> Vec<String> {
         lines.extend(story(why));
     }
     if let Some(last) = why.attempts.last().filter(|last| !last.message.is_empty()) {
-        lines.push(format!("kube-scheduler says: {}", last.message));
+        lines.push(format!("kube-scheduler reports: {}", last.message));
         lines.extend(earlier_results(why, &last.message));
     }
     lines

@@ -102,7 +102,7 @@ pub(super) fn lines(why: &Why, names: &CommonNameParts) -> Vec<DetailLine> {
     let line = |(at, text): (usize, &str)| {
         let scope = match at {
             0 => verdict,
-            _ if text.starts_with("kube-scheduler says:") => Scope::TextDim,
+            _ if text.starts_with("kube-scheduler reports:") => Scope::TextDim,
             _ => Scope::Text,
         };
         DetailLine::text(text).scoped(scope)

@@ -60,7 +60,7 @@ impl Driver {
         let message = match (&shown.message, row) {
             (None, None) => Some((
                 Severity::Info,
-                format!("{node} is no candidate for {pod} at the debugger's position"),
+                format!("{node} is not a candidate for {pod} at the debugger's position"),
             )),
             (message, _) => message.clone(),
         };

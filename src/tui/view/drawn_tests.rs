@@ -151,7 +151,7 @@ fn preemption_has_a_bar_before_and_one_after() {
     let mut live = LiveInterface::demo("tour").resized(120, 44).keys("n8");
     let text = live.text();
     assert!(text.contains("cpu now") && text.contains("█ default/payment"), "{text}");
-    assert!(text.contains("Candidate b-0, taken"), "the cursor is on the node taken: {text}");
+    assert!(text.contains("Candidate b-0, chosen"), "the cursor is on the node chosen: {text}");
     assert!(live.keys("1").text().contains("preempting batch-1 on b-0"));
 }
 
@@ -382,10 +382,10 @@ fn nodes_that_are_no_candidates_are_grouped_and_lead_to_what_blocks_them() {
     let text = text.replace("cpu: '40'", "cpu: '4'").replace("priority: 1,", "priority: 9,");
     let mut live = LiveInterface::new(session(&text), (120, 40)).keys("n8");
     let shown = live.text();
-    assert!(shown.contains("★ taken          1        0 default/busy-01"), "{shown}");
+    assert!(shown.contains("★ chosen         1        0 default/busy-01"), "{shown}");
     assert!(shown.contains("▸ 39 nodes") && shown.contains("▸ 20 nodes"), "{shown}");
     let mut live = live.keys("j<Enter>j");
-    assert!(live.text().contains("is no candidate"), "{}", live.text());
+    assert!(live.text().contains("is not a candidate"), "{}", live.text());
     let mut live = live.keys("<Enter>");
     assert!(live.text().contains("default/large on node-0"), "{}", live.text());
     assert!(live.text().contains("TaintToleration: "), "{}", live.text());

@@ -133,7 +133,7 @@ impl<'a> PreemptionView<'a> {
             0 => out.write_str(self.model.node_names.short(&candidate.node)),
             1 => {
                 match self.is_taken(candidate) {
-                    true => out.set("★ taken", Scope::ScoreWinner),
+                    true => out.set("★ chosen", Scope::ScoreWinner),
                     false => out.set("candidate", Scope::Text),
                 }
                 Ok(())
@@ -169,7 +169,9 @@ impl<'a> PreemptionView<'a> {
     fn other_detail(&self, row: usize) -> Vec<DetailLine> {
         let Some((group, _)) = self.group(row) else { return Vec::new() };
         let (heading, enter) = match self.node(row) {
-            Some(name) => (format!("{name} is no candidate"), "what the cycle found on this node"),
+            Some(name) => {
+                (format!("{name} is not a candidate"), "what the cycle found on this node")
+            }
             None => {
                 let nodes = count(group.nodes.len(), "node");
                 (format!("{nodes} that are no candidates"), "shows a row for each, or folds them")
@@ -293,7 +295,7 @@ impl GridSource for PreemptionView<'_> {
             1 => GridColumn::text("dry run", 9),
             2 => GridColumn::number("victims", 8),
             3 => GridColumn::number("budgets", 8),
-            _ => GridColumn::prose_in(self, column, "victims, or why it is no candidate", 20),
+            _ => GridColumn::prose_in(self, column, "victims, or why not a candidate", 20),
         }
     }
 
@@ -356,7 +358,7 @@ impl View for PreemptionView<'_> {
 
     fn detail(&self, row: usize, _column: usize) -> Vec<DetailLine> {
         let Some(candidate) = self.candidate(row) else { return self.other_detail(row) };
-        let taken = if self.is_taken(candidate) { ", taken" } else { "" };
+        let taken = if self.is_taken(candidate) { ", chosen" } else { "" };
         let mut lines = vec![DetailLine::heading(format!("Candidate {}{taken}", candidate.node))];
         let before = self.model.before_preemption.as_ref().zip(self.cycle);
         if let Some((before, cycle)) = before.filter(|(before, cycle)| before.cycle == cycle.cycle)
@@ -372,7 +374,7 @@ impl View for PreemptionView<'_> {
         lines.extend(self.answers());
         lines.push(DetailLine::key(
             "Enter",
-            "how a candidate is chosen, and why other nodes are none",
+            "how the candidate is chosen, and why other nodes are not candidates",
         ));
         lines
     }

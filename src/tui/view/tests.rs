@@ -280,7 +280,7 @@ fn where_words_do_not_fit_plugins_have_signs_and_say_what_is_hidden() {
         "{}",
         lines[2]
     );
-    assert!(lines[4].contains("Tain") && lines[5].contains("Tole"), "{}", live.text());
+    assert!(lines[4].contains("Tai…") && lines[5].contains("Tol…"), "{}", live.text());
     assert!(live.text().contains("✗ no, ⊘ unres"), "the signs are explained: {}", live.text());
     // A cell says in words what its sign means, and of which plugin it is.
     let mut live = live.keys("lllllll");

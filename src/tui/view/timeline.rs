@@ -128,7 +128,7 @@ impl GridSource for TimelineView<'_> {
             ),
             1 => GridColumn::number("cycle", 5),
             2 => GridColumn::number("time", self.time_width()),
-            3 => GridColumn::number("try", 4).shown_from(WidthTier::Standard),
+            3 => GridColumn::number("attempt", 7).shown_from(WidthTier::Standard),
             4 => GridColumn::text("outcome", self.outcome_width()),
             // With parentheses around one that is only nominated.
             5 => GridColumn::fitted("node", 12, usize::from(self.0.node_names.widest()) + 2),

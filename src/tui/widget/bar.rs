@@ -130,13 +130,15 @@ pub fn fill(series: usize) -> &'static str {
 }
 
 /// A sparkline of the values, the newest at the right, in at most `width` cells: of more values
-/// each cell shows the highest of its share. `highest` fills the height.
+/// each cell shows the highest of its share, but the last one the last. `highest` fills the height.
 pub fn sparkline(values: &[usize], highest: usize, width: usize) -> String {
     let highest = highest.max(1);
     let columns = values.len().min(width);
     let cell = |at: usize| {
         let share = values.get(at * values.len() / columns..(at + 1) * values.len() / columns);
-        let value = share.and_then(|share| share.iter().max()).copied().unwrap_or(0);
+        let share = share.unwrap_or_default().iter();
+        let value = if at + 1 == columns { share.last() } else { share.max() };
+        let value = value.copied().unwrap_or(0);
         match value {
             0 => HEIGHTS[0],
             _ => HEIGHTS[(value * (HEIGHTS.len() - 1)).div_ceil(highest).min(7)],
@@ -208,6 +210,7 @@ mod tests {
         assert_eq!(sparkline(&[0, 1, 2, 7], 7, 10), "▁▂▃█");
         assert_eq!(sparkline(&[0, 1], 7, 10), "▁▂", "the scale of another one");
         assert_eq!(sparkline(&[0, 0, 9, 0, 0, 0], 9, 3), "▁█▁");
+        assert_eq!(sparkline(&[0, 0, 0, 0, 9, 0], 9, 3), "▁▁▁", "it ends with the present");
         assert_eq!(sparkline(&[], 0, 5), "");
         assert_eq!(sparkline(&[0, 0], 0, 5), "▁▁");
     }

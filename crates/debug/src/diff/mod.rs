@@ -218,15 +218,27 @@ impl PodChange {
     }
 }
 
-/// The summary in one line: `1 gets a node, 2 move to other nodes; 12 pods are the same`.
+/// `2 get a node` as `2 pods get a node`.
+fn with_noun(words: &str) -> String {
+    match words.split_once(' ') {
+        Some((number, rest)) if !rest.starts_with("pod") => {
+            let noun = if number == "1" { "pod" } else { "pods" };
+            format!("{number} {noun} {rest}")
+        }
+        _ => words.to_owned(),
+    }
+}
+
+/// The summary in one line: `1 pod gets a node, 2 move to other nodes; 12 pods are the same`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = PodChange::ALL.map(|kind| (kind, self.count(kind)));
-        let words: Vec<String> = counted
+        let mut words: Vec<String> = counted
             .iter()
             .filter(|(_, count)| *count > 0)
             .map(|(kind, count)| kind.describe(*count))
             .collect();
+        words.first_mut().into_iter().for_each(|first| *first = with_noun(first));
         let verb = if self.same == 1 { "pod is" } else { "pods are" };
         match words.as_slice() {
             [] => write!(f, "nothing differs: {} {verb} the same", self.same),

@@ -10,6 +10,7 @@ use crate::tui::theme::Scope;
 use crate::tui::view::verdict;
 use crate::tui::widget::bar::StyledParts;
 use kubestep_framework::node::NodeId;
+use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
 
@@ -36,12 +37,15 @@ pub fn legend() -> DetailLine {
     )
 }
 
-/// What distinguishes the two kinds of rejections.
-pub fn rejections_legend() -> StyledParts {
-    let kinds = [
-        (VerdictSign::Unschedulable, " rejected  "),
-        (VerdictSign::Unresolvable, " rejected, preemption can't help"),
-    ];
+/// What distinguishes the two kinds of rejections, and what the columns of plugins leave out.
+pub fn rejections_legend(model: &Model, cycle: Option<&CycleRecord>) -> StyledParts {
+    let is_other = |pod: &PodInfo| cycle.is_some_and(|cycle| cycle.pod != pod.key());
+    let nominated = match model.nominated.iter().any(|(_, pod)| is_other(pod)) {
+        true => " rejected, preemption can't help; plugins without nominated pods",
+        false => " rejected, preemption can't help",
+    };
+    let kinds =
+        [(VerdictSign::Unschedulable, " rejected  "), (VerdictSign::Unresolvable, nominated)];
     let parts = kinds
         .into_iter()
         .flat_map(|(verdict, words)| [(verdict.glyph(), verdict.scope()), (words, Scope::TextDim)]);

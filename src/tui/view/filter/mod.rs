@@ -450,7 +450,7 @@ impl View for FilterView<'_> {
 
     fn banner(&self, _width: u16) -> Vec<StyledParts> {
         if self.notes.iter().any(|note| note.has_unresolvable()) {
-            return vec![rejections_legend()];
+            return vec![rejections_legend(self.model, self.cycle.map(AsRef::as_ref))];
         }
         Vec::new()
     }
