@@ -81,10 +81,10 @@ pub fn rows(config: &ResolvedConfig) -> Vec<Row> {
     let mut rows = vec![Row::heading("Scheduler")];
     rows.extend(settings(config, &default));
     rows.extend(config.warnings.iter().map(|warning| {
-        let text = warning.to_string();
-        // Also where only the first column fits, it says what about.
-        let setting = format!("warning: {text}");
-        Row { has_default: false, ..Row::new(About::Warning, &setting, "", &text) }
+        // Where only the first column fits, it says what about.
+        let name = format!("warning: {}", warning.path);
+        let row = Row::new(About::Warning, &name, "", &warning.message);
+        Row { has_default: false, ..row }
     }));
     for (at, profile) in config.profiles.iter().enumerate() {
         rows.push(Row::heading(&format!("Profile {}", profile.scheduler_name)));

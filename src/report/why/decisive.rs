@@ -5,7 +5,7 @@ use crate::report::lines_shown;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::message::brief;
-use kubestep_debug::why::cause::{CauseDetail, Shortage, TermOwner};
+use kubestep_debug::why::cause::{Cause, CauseDetail, Shortage, TermOwner};
 use kubestep_debug::why::{
     NodeWhy, PodLocation, PodProblem, PreFilterRejection, ProblemKind, Reason, RejectedGroup, Why,
 };
@@ -105,7 +105,17 @@ fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) ->
         more => format!(" and {}", count(more.len(), "more reason")),
     };
     let Some((node, shortage)) = shortage_of(first) else {
-        return Some(placed(&format!("{}{more}", first.text), on));
+        let says_so = more.is_empty() && says_where(why, first, on);
+        return Some(match says_so {
+            true => first.text.clone(),
+            // After a negation it is "any".
+            false
+                if on == ON_EVERY_NODE && first.text.starts_with("cannot ") && more.is_empty() =>
+            {
+                format!("{} on any node", first.text)
+            }
+            false => format!("{}{more}{on}", first.text),
+        });
     };
     let of_node = format!(" on {node}");
     let of_node = if of_node == on { "" } else { &of_node };
@@ -113,15 +123,14 @@ fn blocked(why: &Why, group: &RejectedGroup, reasons: Vec<&Reason>, on: &str) ->
     Some(format!("{}{more}{on}{}", shortage.title(), lack.unwrap_or_default()))
 }
 
-/// A reason and the nodes on which it is one. Some are about all nodes anyway.
-fn placed(reason: &str, on: &str) -> String {
-    let is_everywhere = on == ON_EVERY_NODE;
-    match reason {
-        _ if reason.ends_with(" on any node") => reason.to_owned(),
-        _ if is_everywhere && reason.contains("(no node has it") => reason.to_owned(),
-        _ if is_everywhere && reason.starts_with("cannot ") => format!("{reason} on any node"),
-        _ => format!("{reason}{on}"),
-    }
+/// Whether the text of a reason says itself on which nodes it is one.
+fn says_where(why: &Why, reason: &Reason, on: &str) -> bool {
+    let is_of_reason = |(plugin, cause): &(Symbol, &Cause)| {
+        *plugin == reason.plugin && cause.gist() == reason.text
+    };
+    let cause = || why.nodes.iter().flat_map(NodeWhy::causes).find(is_of_reason);
+    reason.text.ends_with(" on any node")
+        || on == ON_EVERY_NODE && cause().is_some_and(|(_, cause)| cause.names_no_node())
 }
 
 /// Whether the reason is another pod's anti-affinity term that the pod has as well: one rule of equal

@@ -114,7 +114,10 @@ fn row(
         queue,
         attempts: pod.attempts,
         // Of one in flight, since its cycle began, not since it entered the queue before.
-        since: popped.filter(|_| queue == QueueName::InFlight).unwrap_or(pod.timestamp),
+        since: popped
+            .filter(|_| queue == QueueName::InFlight)
+            .unwrap_or_default()
+            .max(pod.timestamp),
         until,
         rejected_by,
         reason,

@@ -131,8 +131,8 @@ impl View for OutlineView<'_> {
     fn empty(&self) -> String {
         match self.kind {
             OutlineKind::Groups => {
-                "No pod belongs to a PodGroup of scheduling.k8s.io, and there is none; W \
-                                    shows the groups of plugins."
+                "No PodGroup of scheduling.k8s.io exists, and no pod names one. Groups of \
+                                    plugins, such as Coscheduling's, are in W."
                     .into()
             }
             OutlineKind::Why => "No pod is chosen: select one in 2, 6 or 7 and type gw.".into(),

@@ -45,9 +45,6 @@ pub struct ConditionCache {
 
 /// So many different amounts are remembered.
 const DIFFERENT_AMOUNTS: usize = 16;
-/// The places of raw and normalized scores among the lists.
-const RAW: usize = 0;
-const NORMALIZED: usize = 1;
 /// So many different scores are remembered.
 const DIFFERENT_SCORES: usize = 4096;
 
@@ -493,11 +490,7 @@ impl<'a> InCycle<'a> {
         let mut last = None;
         for (at, node) in feasible.filter(|(_, node)| meant.contains(**node)) {
             let score = match &values {
-                Some(values) => scores.facts(|list| {
-                    let is_left_out = list == RAW && values[RAW].is_none();
-                    let list = if is_left_out { NORMALIZED } else { list };
-                    values[list].as_ref()?.get(at).copied()
-                }),
+                Some(values) => scores.facts(|list| values[list].as_ref()?.get(at).copied()),
                 None => scores.facts(|list| scores.lists[list]?.get(at)),
             };
             // Nodes next to each other often have equal scores.
@@ -551,17 +544,17 @@ struct AskedScores<'a> {
 }
 
 impl AskedScores<'_> {
-    /// The lists written out. Raw scores that are the normalized ones are left out.
+    /// The lists written out.
     fn values(&self) -> [Option<Cow<'_, [i64]>>; 3] {
         let [raw, normalized, totals] = self.lists;
-        [raw.filter(|_| !self.raw_is_normalized()), normalized, totals]
-            .map(|list| list.map(Scores::values))
-    }
-
-    /// Whether the plugin did not normalize.
-    fn raw_is_normalized(&self) -> bool {
-        let [raw, normalized, _] = self.lists;
-        raw.zip(normalized).is_some_and(|(raw, normalized)| raw.is_shared_with(normalized))
+        let written = normalized.map(Scores::values);
+        let is_normalized = |raw: &Scores| normalized.is_some_and(|list| raw.is_shared_with(list));
+        let raw = match raw {
+            // Copying is faster than gathering the same scores again.
+            Some(raw) if is_normalized(raw) => written.clone(),
+            raw => raw.map(Scores::values),
+        };
+        [raw, written, totals.map(Scores::values)]
     }
 
     /// The scores of a node, by the value that each list has for it.

@@ -15,6 +15,7 @@ use std::fmt;
 use crate::Session;
 use crate::certainty;
 use crate::trace::History;
+use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -198,34 +199,19 @@ impl PodChange {
         }
     }
 
-    /// In words, for that many pods.
-    fn describe(self, count: usize) -> String {
-        let one = count == 1;
+    /// What one pod does, and what several do.
+    fn verbs(self) -> [&'static str; 2] {
         match self {
-            PodChange::Presence if one => "1 pod exists on one side only".into(),
-            PodChange::Presence => format!("{count} pods exist on one side only"),
-            PodChange::Placed if one => "1 gets a node".into(),
-            PodChange::Placed => format!("{count} get a node"),
-            PodChange::Lost if one => "1 loses its node".into(),
-            PodChange::Lost => format!("{count} lose their nodes"),
-            PodChange::Moved if one => "1 moves to another node".into(),
-            PodChange::Moved => format!("{count} move to other nodes"),
-            PodChange::Waits if one => "1 ends in another state".into(),
-            PodChange::Waits => format!("{count} end in another state"),
-            PodChange::Reasons if one => "1 has the same result for different reasons".into(),
-            PodChange::Reasons => format!("{count} have the same result for different reasons"),
+            PodChange::Presence => ["exists on one side only", "exist on one side only"],
+            PodChange::Placed => ["gets a node", "get a node"],
+            PodChange::Lost => ["loses its node", "lose their nodes"],
+            PodChange::Moved => ["moves to another node", "move to other nodes"],
+            PodChange::Waits => ["ends in another state", "end in another state"],
+            PodChange::Reasons => [
+                "has the same result for different reasons",
+                "have the same result for different reasons",
+            ],
         }
-    }
-}
-
-/// `2 get a node` as `2 pods get a node`.
-fn with_noun(words: &str) -> String {
-    match words.split_once(' ') {
-        Some((number, rest)) if !rest.starts_with("pod") => {
-            let noun = if number == "1" { "pod" } else { "pods" };
-            format!("{number} {noun} {rest}")
-        }
-        _ => words.to_owned(),
     }
 }
 
@@ -233,12 +219,15 @@ fn with_noun(words: &str) -> String {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = PodChange::ALL.map(|kind| (kind, self.count(kind)));
-        let mut words: Vec<String> = counted
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(kind, count)| kind.describe(*count))
-            .collect();
-        words.first_mut().into_iter().for_each(|first| *first = with_noun(first));
+        let there = counted.iter().filter(|(_, number)| *number > 0).enumerate();
+        let describe = |(at, (kind, number)): (usize, &(PodChange, usize))| {
+            let [one, several] = kind.verbs();
+            let verb = if *number == 1 { one } else { several };
+            // What is counted is said once.
+            let pods = if at == 0 { count(*number, "pod") } else { number.to_string() };
+            format!("{pods} {verb}")
+        };
+        let words: Vec<String> = there.map(describe).collect();
         let verb = if self.same == 1 { "pod is" } else { "pods are" };
         match words.as_slice() {
             [] => write!(f, "nothing differs: {} {verb} the same", self.same),

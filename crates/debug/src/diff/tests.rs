@@ -102,7 +102,7 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     assert_eq!(kinds, [("r", PodChange::Presence), ("p", PodChange::Lost), ("q", PodChange::Lost)]);
     assert_eq!(found.pods[2].end.b.to_string(), "gated (SchedulingGates)");
     assert_eq!(found.pods[2].attempts, Pair { a: 1, b: 0 });
-    let text = "2 pods lose their nodes, 1 pod exists on one side only; 0 pods are the same";
+    let text = "2 pods lose their nodes, 1 exists on one side only; 0 pods are the same";
     assert_eq!(found.to_string(), text);
     // With the sides swapped, they are gained.
     let (a, b) = sides(&three, &edits);

@@ -22,7 +22,7 @@ use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 pub(crate) const ENTRY_BYTES: usize = 1_300;
 /// Records that stay whole, whatever their size.
 const WHOLE: usize = 8;
-/// Records that were cut off and are dropped with each entry that follows.
+/// How many records that were cut off are dropped with each entry that follows.
 const LEAVING: usize = 4;
 /// The most replaced records that are remembered.
 const REPLACED: usize = 8_192;

@@ -430,6 +430,14 @@ mod tests {
     use kubestep_config::KubeVersion;
 
     #[test]
+    fn a_name_begins_with_its_namespace() {
+        let web = NamespacedName::new("shop".into(), "web-0".into());
+        assert!(["", "sh", "shop", "shop/", "shop/web"].iter().all(|text| web.begins_with(text)));
+        assert!(!["web", "shops", "shop/x", "shop-2/web"].iter().any(|text| web.begins_with(text)));
+        assert_eq!(web.texts(), ("shop", "web-0"));
+    }
+
+    #[test]
     fn a_changed_pod_keeps_the_terms_of_the_first() {
         let terms = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}]}});

@@ -17,11 +17,14 @@ use crate::status::{Code, Status};
 /// The candidate that a node is, or why it is none.
 pub type NodeDryRun = Result<Arc<NodeVictims>, Status>;
 
-/// What is known of a node: an index of its result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The most distinct failures of a class that are kept; with more, everything is looked for again.
+const FAILURES: usize = 1_024;
+
+/// What is known of a node; a failure by its index.
+#[derive(Clone, Debug)]
 enum Known {
     Nothing,
-    Candidate(u32),
+    Candidate(Arc<NodeVictims>),
     Failure(u32),
 }
 
@@ -32,9 +35,7 @@ pub struct KeptDryRuns {
     /// The nominations that they reflect.
     nominated: NominatedPods,
     by_slot: Arc<Vec<Known>>,
-    /// The candidates, with those that nodes no longer are.
-    candidates: Arc<Vec<Arc<NodeVictims>>>,
-    /// Why nodes are none: some few reasons, each once.
+    /// Why nodes are not candidates: mostly a few statuses, each once.
     failures: Vec<Status>,
 }
 
@@ -48,15 +49,13 @@ impl KeptDryRuns {
     /// Forgets what changed: `nodes`, and those with other nominated pods. To be called before each
     /// preemption.
     pub fn refresh(&mut self, nodes: &[NodeId], cx: &CycleContext<'_>) {
-        let slots = cx.snapshot.slots();
-        if self.candidates.len() > 2 * slots + 1024 {
-            // Most of them are those of earlier states.
+        if self.failures.len() > FAILURES {
             *self = KeptDryRuns::default();
         }
         let renominated = cx.nominated.changed_since(&self.nominated).into_iter();
         let renominated = renominated.filter_map(|name| cx.snapshot.by_name(name));
         let by_slot = Arc::make_mut(&mut self.by_slot);
-        by_slot.resize(slots, Known::Nothing);
+        by_slot.resize(cx.snapshot.slots(), Known::Nothing);
         for node in nodes.iter().copied().chain(renominated.map(|node| node.id)) {
             by_slot.get_mut(node.index()).into_iter().for_each(|slot| *slot = Known::Nothing);
         }
@@ -65,49 +64,45 @@ impl KeptDryRuns {
 
     /// What is known of a node.
     pub(super) fn get(&self, node: NodeId) -> Option<KeptResult<'_>> {
-        match *self.by_slot.get(node.index())? {
+        match self.by_slot.get(node.index())? {
             Known::Nothing => None,
-            Known::Candidate(at) => self.candidates.get(at as usize).map(KeptResult::Candidate),
+            Known::Candidate(candidate) => Some(KeptResult::Candidate(candidate)),
             Known::Failure(at) => {
-                let status = self.failures.get(at as usize)?;
-                Some(KeptResult::Failure(at as usize, status))
+                let at = *at as usize;
+                Some(KeptResult::Failure(at, self.failures.get(at)?))
             }
         }
     }
 
-    /// Keeps the result of a node, unless it is an error or depends on the time: a pod that has not
-    /// started counts as started now.
+    /// Keeps the result of a node, unless it is an error or may depend on the time: a pod that has
+    /// not started counts as started now, so only one that started before now stays older.
     pub(super) fn keep(&mut self, cx: &CycleContext<'_>, node: &NodeInfo, result: &NodeDryRun) {
         let mut victims = node.pods.iter().filter(|pod| may_preempt(cx.pod, pod));
-        let has_started = |start: kubestep_api::Time| start <= cx.now;
-        if !victims.all(|pod| pod.pod.status.start_time.is_some_and(has_started)) {
+        if victims.any(|pod| pod.pod.status.start_time.is_some_and(|start| start >= cx.now)) {
             return;
         }
         let known = match result {
-            Ok(candidate) => {
-                let candidates = Arc::make_mut(&mut self.candidates);
-                candidates.push(candidate.clone());
-                Known::Candidate(candidates.len() as u32 - 1)
-            }
+            Ok(candidate) => Known::Candidate(candidate.clone()),
             Err(status) if status.code() == Code::Error => return,
-            Err(status) => {
-                let known = self.failures.iter().position(|known| known == status);
-                let at = known.unwrap_or_else(|| {
-                    self.failures.push(status.clone());
-                    self.failures.len() - 1
-                });
-                Known::Failure(at as u32)
-            }
+            Err(status) => Known::Failure(self.index_of(status)),
         };
         if let Some(slot) = Arc::make_mut(&mut self.by_slot).get_mut(node.id.index()) {
             *slot = known;
         }
     }
 
+    fn index_of(&mut self, failure: &Status) -> u32 {
+        let known = self.failures.iter().position(|known| known == failure);
+        let at = known.unwrap_or_else(|| {
+            self.failures.push(failure.clone());
+            self.failures.len() - 1
+        });
+        at as u32
+    }
+
     /// About how many bytes it takes at most.
     pub fn bytes(&self) -> usize {
-        let candidate = size_of::<NodeVictims>() + size_of::<Arc<NodeVictims>>();
-        size_of_val(&self.by_slot[..]) + self.candidates.len() * candidate
+        self.by_slot.len() * (size_of::<Known>() + size_of::<NodeVictims>())
     }
 }
 
@@ -197,10 +192,30 @@ mod tests {
 
     #[test]
     fn what_depends_on_the_time_is_not_kept() {
-        let cluster = Cluster::new([node("n1")], [pod("v").requests("cpu", "4").on("n1")]);
-        let mut kept = KeptDryRuns::default();
-        for _ in 0..2 {
+        let victim = || pod("v").requests("cpu", "4").on("n1");
+        // Which of two pods is older changes when a start time in the future has come.
+        for (victim, tried) in [(victim(), 0), (victim().started(4), 0), (victim().started(5), 1)] {
+            let mut cluster = Cluster::new([node("n1")], [victim]);
+            cluster.now = Time(5_000_000);
+            let mut kept = KeptDryRuns::default();
             assert_eq!(run(&cluster, &preemptor("a"), &[], &mut kept), (names(&["n1"]), 1));
+            assert_eq!(run(&cluster, &preemptor("b"), &[], &mut kept), (names(&["n1"]), tried));
         }
+    }
+
+    #[test]
+    fn of_too_many_failures_none_is_kept() {
+        let mut cluster = Cluster::new([node("n1")], [pod("v").priority(1).on("n1")]);
+        cluster.now = Time(5_000_000);
+        let (preemptor, mut kept) = (preemptor("a"), KeptDryRuns::default());
+        let cx = cluster.cx(&preemptor);
+        kept.refresh(&[], &cx);
+        for number in 0..=FAILURES {
+            let failure = Status::unschedulable(&format!("failure {number}"));
+            kept.keep(&cx, cluster.node("n1"), &Err(failure));
+        }
+        assert!(kept.get(NodeId(0)).is_some());
+        kept.refresh(&[], &cx);
+        assert!(kept.get(NodeId(0)).is_none() && kept.failures.is_empty());
     }
 }

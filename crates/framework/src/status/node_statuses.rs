@@ -131,10 +131,14 @@ impl NodeStatuses {
         self.explicit == 0
     }
 
+    /// Whether a status, explicit or absent, has `code`.
+    pub fn has_code(&self, code: Code) -> bool {
+        self.absent.code() == code || self.distinct.iter().any(|known| known.status.code() == code)
+    }
+
     /// The nodes whose status, explicit or absent, has `code`, in node order.
     pub fn with_code(&self, code: Code, snapshot: &Snapshot) -> Vec<NodeId> {
-        let possible = self.distinct.iter().any(|known| known.status.code() == code);
-        if !possible && self.absent.code() != code {
+        if !self.has_code(code) {
             return Vec::new();
         }
         // By number, so that a large cluster is asked in one pass over small numbers.

@@ -222,12 +222,11 @@ impl Scheduler {
         }
         let (cx, framework) = (cycle.context(&self.cluster), &cycle.framework);
         let (state, answers) = (&cycle.state, &mut self.algorithm.answers);
-        let is_nominated = self.queue.is_nominated(cx.pod.uid());
-        // Its own nomination does not count on the node, unlike for pods that are else alike.
-        let mut known = match is_nominated {
-            true => None,
-            false => answers.take_dry_runs(FilterCycle { framework, cx, state }),
-        };
+        // The own nomination of a pod does not count on its node: what others find is not its result.
+        let is_kept = diagnosis.statuses.has_code(Code::Unschedulable)
+            && !self.queue.is_nominated(cx.pod.uid());
+        let cycle_of_filter = FilterCycle { framework, cx, state };
+        let mut known = is_kept.then(|| answers.take_dry_runs(cycle_of_filter)).flatten();
         let kept = known.as_mut().map(|(_, kept)| kept);
         let outcome = framework.run_post_filter(cx, state, &diagnosis.statuses, host, kept);
         if let Some((key, kept)) = known {

@@ -10,7 +10,6 @@ use crate::tui::theme::Scope;
 use crate::tui::view::verdict;
 use crate::tui::widget::bar::StyledParts;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::status::Status;
 
@@ -37,19 +36,25 @@ pub fn legend() -> DetailLine {
     )
 }
 
-/// What distinguishes the two kinds of rejections, and what the columns of plugins leave out.
-pub fn rejections_legend(model: &Model, cycle: Option<&CycleRecord>) -> StyledParts {
-    let is_other = |pod: &PodInfo| cycle.is_some_and(|cycle| cycle.pod != pod.key());
-    let nominated = match model.nominated.iter().any(|(_, pod)| is_other(pod)) {
-        true => " rejected, preemption can't help; plugins without nominated pods",
-        false => " rejected, preemption can't help",
-    };
-    let kinds =
-        [(VerdictSign::Unschedulable, " rejected  "), (VerdictSign::Unresolvable, nominated)];
-    let parts = kinds
-        .into_iter()
-        .flat_map(|(verdict, words)| [(verdict.glyph(), verdict.scope()), (words, Scope::TextDim)]);
-    parts.map(|(text, scope)| (text.to_owned(), scope)).collect()
+/// What distinguishes the two kinds of rejections.
+pub fn rejections_legend() -> StyledParts {
+    let unresolvable = sign_with(VerdictSign::Unresolvable, "rejected, preemption can't help");
+    sign_with(VerdictSign::Unschedulable, "rejected").into_iter().chain(unresolvable).collect()
+}
+
+/// What a pass in the column of a plugin leaves out: the plugin alone was asked.
+pub fn nominated_legend() -> StyledParts {
+    sign_with(VerdictSign::Success, "passes without nominated pods")
+}
+
+fn sign_with(verdict: VerdictSign, words: &str) -> StyledParts {
+    let words = format!(" {words}  ");
+    vec![(verdict.glyph().to_owned(), verdict.scope()), (words, Scope::TextDim)]
+}
+
+/// Whether other pods than the cycle's are nominated to nodes.
+pub fn has_other_nominated(model: &Model, cycle: &CycleRecord) -> bool {
+    model.nominated.iter().any(|(_, pod)| pod.key() != cycle.pod)
 }
 
 /// The scheduler's own verdict with the plugin that gave it.

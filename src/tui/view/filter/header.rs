@@ -81,7 +81,7 @@ pub fn reason_width(cycle: &CycleRecord) -> u16 {
 /// A plugin's name over a narrow column: the beginnings of its words, one a line.
 fn short_name(plugin: &str, width: u16) -> String {
     let words = words_of(plugin);
-    let short = words.iter().map(|word| match word.len() > usize::from(width) {
+    let short = words.iter().map(|word| match self::width(word) > usize::from(width) {
         true => format!("{}…", head(word, usize::from(width).saturating_sub(1))),
         false => word.clone(),
     });

@@ -14,8 +14,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use self::details::{
-    all_failures, answered, final_verdict, legend, plugin_verdict, rejected_by_extender,
-    rejections_legend,
+    all_failures, answered, final_verdict, has_other_nominated, legend, nominated_legend,
+    plugin_verdict, rejected_by_extender, rejections_legend,
 };
 use self::header::{ColumnNote, WORDS, headers, notes, reason_width};
 use super::cycle::filter_summary;
@@ -449,10 +449,14 @@ impl View for FilterView<'_> {
     }
 
     fn banner(&self, _width: u16) -> Vec<StyledParts> {
-        if self.notes.iter().any(|note| note.has_unresolvable()) {
-            return vec![rejections_legend(self.model, self.cycle.map(AsRef::as_ref))];
+        let mut legend = match self.notes.iter().any(|note| note.has_unresolvable()) {
+            true => rejections_legend(),
+            false => StyledParts::new(),
+        };
+        if self.cycle.is_some_and(|cycle| has_other_nominated(self.model, cycle)) {
+            legend.extend(nominated_legend());
         }
-        Vec::new()
+        if legend.is_empty() { Vec::new() } else { vec![legend] }
     }
 
     fn dims_future(&self) -> bool {

@@ -98,6 +98,11 @@ impl Cause {
         self.detail.texts().text()
     }
 
+    /// Whether its text says that no node has what is asked for.
+    pub fn names_no_node(&self) -> bool {
+        self.detail.texts().unmet().iter().any(UnmetExpression::names_no_node)
+    }
+
     /// Whether it only quotes the plugin's message, because the plugin has no explainer.
     pub fn is_quoted(&self) -> bool {
         matches!(self.detail, CauseDetail::Message(_))
@@ -111,6 +116,10 @@ trait CauseText {
     /// The text for details; the gist where there is no more to say.
     fn text(&self) -> String {
         self.gist()
+    }
+    /// The unmet expressions that the gist names.
+    fn unmet(&self) -> &[UnmetExpression] {
+        &[]
     }
 }
 

@@ -73,6 +73,10 @@ impl CauseText for AffinityMismatch {
     fn text(&self) -> String {
         self.with(UnmetExpression::text)
     }
+
+    fn unmet(&self) -> &[UnmetExpression] {
+        &self.unmet
+    }
 }
 
 /// What the pod and its profile require of a node, with the texts.

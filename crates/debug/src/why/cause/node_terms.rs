@@ -74,6 +74,12 @@ impl UnmetExpression {
         format!("{}{hint}", self.expression)
     }
 
+    /// Whether the text says that no node has the value or the label.
+    pub fn names_no_node(&self) -> bool {
+        use Hint::{NearValue, NoSuchKey, NoSuchValue};
+        matches!(self.hint, Some(NearValue { .. } | NoSuchValue { .. } | NoSuchKey { .. }))
+    }
+
     /// The full text, with the node's value.
     pub fn text(&self) -> String {
         let has = match self.has {

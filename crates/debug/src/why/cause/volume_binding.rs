@@ -128,6 +128,14 @@ impl CauseText for VolumeCause {
         self.with(UnmetExpression::gist)
     }
 
+    fn unmet(&self) -> &[UnmetExpression] {
+        use VolumeProblem::{OutOfReach, TopologyNotAllowed};
+        match &self.problem {
+            OutOfReach { unmet, .. } | TopologyNotAllowed { unmet, .. } => unmet,
+            _ => &[],
+        }
+    }
+
     fn text(&self) -> String {
         let text = self.with(UnmetExpression::text);
         match &self.problem {
