@@ -95,6 +95,33 @@ impl Case {
         [Case::small(seed), Case::with_gates(seed)]
     }
 
+    /// Full nodes, and pods of a few kinds that preempt others. No object lets a decision depend on
+    /// more than a node and the pods on it.
+    pub fn crowded(seed: u64) -> Case {
+        let mut case = Case::of_default_version(seed);
+        let mut r = Random::new(seed);
+        let nodes = 3 + r.below(10);
+        let names: Vec<String> = (0..nodes).map(|i| format!("n{i}")).collect();
+        case.config = None;
+        case.lists = vec![names.iter().map(|name| objects::node(&mut r, name)).collect()];
+        for name in &names {
+            let pod = |i| objects::plain_pod(&mut r, &format!("{name}-{i}"), Some(name));
+            case.lists.push((0..4).map(pod).collect());
+        }
+        case.pending =
+            (0..15).map(|i| objects::plain_pod(&mut r, &format!("p{i}"), None)).collect();
+        case.steps = (0..60)
+            .map(|number| match step(&mut r, number, nodes) {
+                Step::Create(_) => {
+                    let name = format!("p{}", 100 + number);
+                    Step::Create(vec![objects::plain_pod(&mut r, &name, None)])
+                }
+                step => step,
+            })
+            .collect();
+        case
+    }
+
     /// Enough nodes for threads to share the work.
     pub fn large(seed: u64) -> Case {
         let mut r = Random::new(seed);

@@ -179,7 +179,7 @@ fn kept_answers() {
         case.steps.iter().map(take).collect::<Result<Vec<_>, String>>()
     };
     none(failures("kept_answers", seeds(24), |seed| {
-        for case in Case::both(seed) {
+        for case in Case::both(seed).into_iter().chain([Case::crowded(seed)]) {
             run::compare(&forgetful(&case)?, &run::take_all(&mut case.world()?, &case.steps)?)?;
         }
         Ok(())
@@ -275,4 +275,11 @@ fn cases_are_worth_their_time() {
     }
     assert!(scheduled > 40 && rejected > 20, "{scheduled} scheduled, {rejected} rejected");
     assert!(groups > 5, "{groups} members of groups are bound");
+    let preempting = |seed| {
+        let case = Case::crowded(seed);
+        let seen = run::take_all(&mut case.world().unwrap(), &case.steps).unwrap();
+        serde_json::to_string(&seen).unwrap().matches("\"nominatedNode\":\"").count()
+    };
+    let preemptions: usize = (0..8).map(preempting).sum();
+    assert!(preemptions > 40, "{preemptions} preemptions");
 }

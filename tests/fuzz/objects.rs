@@ -158,6 +158,30 @@ pub fn pod(r: &mut Random, name: &str, node: Option<&str>) -> Vec<Value> {
     objects
 }
 
+/// A pod that nothing beyond its node concerns: one of low priority on a node, started, to start or
+/// not; or one that preempts such pods, of which many are alike.
+pub fn plain_pod(r: &mut Random, name: &str, node: Option<&str>) -> Value {
+    let cpu = if node.is_some() { 5 * (1 + r.below(3)) } else { 12 + 10 * r.below(2) };
+    let resources = json!({"requests": {"cpu": format!("{cpu}00m")}});
+    let metadata = json!({"name": name, "namespace": "default", "uid": name,
+        "creationTimestamp": "2025-12-31T23:00:00Z"});
+    let priority = if node.is_some() { 10 * r.below(2) } else { 30 };
+    let spec = json!({"containers": [{"name": "c", "resources": resources}], "priority": priority});
+    let mut pod = json!({"kind": "Pod", "metadata": metadata, "spec": spec, "status": {}});
+    if node.is_none() && r.chance(20) {
+        pod["status"]["nominatedNodeName"] = json!(format!("n{}", r.below(4)));
+    }
+    if let Some(node) = node {
+        let started = ["2025-12-31T23:10:00Z", "2025-12-31T23:20:00Z", "2026-01-01T00:00:10Z"];
+        pod["spec"]["nodeName"] = json!(node);
+        pod["status"]["phase"] = json!("Running");
+        if r.chance(80) {
+            pod["status"]["startTime"] = json!(r.pick(&started));
+        }
+    }
+    pod
+}
+
 /// The requests of a container.
 pub fn requests(r: &mut Random) -> Value {
     let mut asked = json!({});
