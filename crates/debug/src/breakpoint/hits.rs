@@ -486,7 +486,8 @@ impl<'a> InCycle<'a> {
         let is_one_node = self.probe.location.node.is_some();
         let values = (!is_one_node).then(|| scores.values());
         let meant = self.nodes_meant();
-        let feasible = self.record.feasible.iter().enumerate();
+        let feasible = self.record.feasible.slice();
+        let feasible = feasible.iter().enumerate();
         let mut last = None;
         for (at, node) in feasible.filter(|(_, node)| meant.contains(**node)) {
             let score = match &values {
@@ -499,8 +500,8 @@ impl<'a> InCycle<'a> {
                 None => self.holds_of_score(plugin, score),
             };
             last = Some((score, holds));
-            let name = self.record.nodes.name(*node);
-            if holds && self.holds_of_node(name, &self.score_facts(plugin, score)) {
+            let name = || self.record.nodes.name(*node);
+            if holds && self.holds_of_node(name(), &self.score_facts(plugin, score)) {
                 let of = frame(ExtensionPoint::Score, Some(plugin));
                 found(Position { node: Some(*node), ..of });
             }

@@ -73,7 +73,7 @@ fn reason(ahead: &PreFilterRejection) -> Reason {
 /// What a cycle found: the same for its pod, by the state before it. `nodes` are looked at in
 /// any case. `None` if there is no such cycle.
 pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Option<Why> {
-    let record = session.history().cycles().find(|record| record.cycle == cycle)?.clone();
+    let record = session.history().cycle(cycle)?.clone();
     let (world, record) = state_before(session, &record)?;
     WhyQuestion {
         world: &world,
