@@ -1,8 +1,8 @@
 //! A column: one small value per node slot, shared between cycles while it does not change.
 //!
 //! Every cycle records verdicts and scores of all nodes. Most of a column equals that of the cycle
-//! before, so it is cut into chunks, and chunks are joined into groups: a change copies one chunk
-//! and the lists that lead to it.
+//! before, so it is cut into chunks, chunks are joined into groups, and groups into blocks: a change
+//! copies one chunk and the short lists that lead to it.
 
 use std::sync::Arc;
 
@@ -10,18 +10,24 @@ use crate::node::NodeId;
 
 /// Values per chunk: what a change of one slot copies.
 const CHUNK: usize = 128;
-/// Node slots per group, the unit that copies share.
-const GROUP: usize = 16 * CHUNK;
+/// Chunks per group, and groups per block.
+const FANOUT: usize = 16;
+/// Node slots per group.
+const GROUP: usize = FANOUT * CHUNK;
+/// Node slots per block.
+const BLOCK: usize = FANOUT * GROUP;
 
 /// Values that are compared at a time.
 const PART: usize = 32;
 
-type Group<T> = Arc<Vec<Arc<[T]>>>;
+type Chunk<T> = Arc<[T]>;
+type Group<T> = Arc<Vec<Chunk<T>>>;
+type Block<T> = Arc<Vec<Group<T>>>;
 
-/// One value per node slot. Copies share the list of groups until one of them is changed.
+/// One value per node slot. Copies share the list of blocks until one of them is changed.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
-    groups: Arc<Vec<Group<T>>>,
+    blocks: Arc<Vec<Block<T>>>,
     len: usize,
     range: Option<Arc<Range<T>>>,
 }
@@ -58,27 +64,27 @@ impl<T: Copy> Range<T> {
 
 impl<T> Default for Column<T> {
     fn default() -> Column<T> {
-        Column { groups: Arc::default(), len: 0, range: None }
+        Column { blocks: Arc::default(), len: 0, range: None }
     }
 }
 
 impl<T: Copy + PartialEq> Column<T> {
     /// A column of `len` slots, all holding `value`.
     pub fn filled(value: T, len: usize) -> Column<T> {
-        let chunk: Arc<[T]> = Arc::from([value; CHUNK]);
+        let chunk: Chunk<T> = Arc::from([value; CHUNK]);
         let group = |len: usize| Arc::new(vec![chunk.clone(); len.div_ceil(CHUNK)]);
         let mut groups = vec![group(GROUP); len / GROUP];
         if !len.is_multiple_of(GROUP) {
             groups.push(group(len % GROUP));
         }
-        Column { groups: Arc::new(groups), len, range: None }
+        Column { blocks: Arc::new(joined(groups).collect()), len, range: None }
     }
 
     /// A column of the given values, by slot.
     pub fn from_values(values: &[T]) -> Column<T> {
         let group = |values: &[T]| Arc::new(values.chunks(CHUNK).map(Arc::from).collect());
         let groups = values.chunks(GROUP).map(group).collect();
-        Column { groups: Arc::new(groups), len: values.len(), range: None }
+        Column { blocks: Arc::new(joined(groups).collect()), len: values.len(), range: None }
     }
 
     /// The same values, of which only those in a range count.
@@ -88,25 +94,36 @@ impl<T: Copy + PartialEq> Column<T> {
 
     /// A column of the given values that shares the equal chunks of `other`.
     pub fn like(other: &Column<T>, values: &[T]) -> Column<T> {
-        let mut others = other.groups.iter();
-        let groups: Vec<Group<T>> =
-            values.chunks(GROUP).map(|values| group_like(others.next(), values)).collect();
-        let groups =
-            if are_same(&groups, &other.groups) { other.groups.clone() } else { Arc::new(groups) };
-        Column { groups, len: values.len(), range: None }
+        let mut others = other.groups();
+        let groups = values.chunks(GROUP).map(|values| group_like(others.next(), values)).collect();
+        Column { blocks: other.joined_like(groups), len: values.len(), range: None }
     }
 
     /// The same values, in the chunks of `other` where these are equal.
     pub fn shared_with(self, other: &Column<T>) -> Column<T> {
-        let mut others = other.groups.iter();
+        let mut others = other.groups();
         let group = |group: &Group<T>| match others.next() {
             Some(other) if !Arc::ptr_eq(group, other) => share_chunks(group, other),
             _ => group.clone(),
         };
-        let groups: Vec<Group<T>> = self.groups.iter().map(group).collect();
-        let groups =
-            if are_same(&groups, &other.groups) { other.groups.clone() } else { Arc::new(groups) };
-        Column { groups, ..self }
+        let groups = self.groups().map(group).collect();
+        Column { blocks: other.joined_like(groups), ..self }
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group<T>> {
+        self.blocks.iter().flat_map(|block| block.iter())
+    }
+
+    /// Groups joined into blocks: into those of the column where these are the same.
+    fn joined_like(&self, groups: Vec<Group<T>>) -> Arc<Vec<Block<T>>> {
+        let mut own = self.blocks.iter();
+        let blocks: Vec<Block<T>> = joined(groups)
+            .map(|block| match own.next() {
+                Some(own) if are_same(&block, own) => own.clone(),
+                _ => block,
+            })
+            .collect();
+        if are_same(&blocks, &self.blocks) { self.blocks.clone() } else { Arc::new(blocks) }
     }
 
     /// How many slots there are, used or not.
@@ -134,8 +151,8 @@ impl<T: Copy + PartialEq> Column<T> {
         if at >= self.len {
             return None;
         }
-        let chunk = self.groups.get(at / GROUP)?.get(at % GROUP / CHUNK)?;
-        chunk.get(at % CHUNK).copied()
+        let group = self.blocks.get(at / BLOCK)?.get(at % BLOCK / GROUP)?;
+        group.get(at % GROUP / CHUNK)?.get(at % CHUNK).copied()
     }
 
     /// The values of several slots, whether or not they are in a range; `none` for those beyond the
@@ -166,7 +183,8 @@ impl<T: Copy + PartialEq> Column<T> {
     pub fn set(&mut self, node: NodeId, value: T) {
         let at = node.index();
         if self.stored(at).is_some_and(|present| present != value) {
-            let group = Arc::make_mut(&mut Arc::make_mut(&mut self.groups)[at / GROUP]);
+            let block = Arc::make_mut(&mut Arc::make_mut(&mut self.blocks)[at / BLOCK]);
+            let group = Arc::make_mut(&mut block[at % BLOCK / GROUP]);
             Arc::make_mut(&mut group[at % GROUP / CHUNK])[at % CHUNK] = value;
         }
     }
@@ -197,15 +215,15 @@ impl<T: Copy + PartialEq> Column<T> {
         &'a self,
         other: &'a Column<T>,
     ) -> impl Iterator<Item = (usize, &'a [T], &'a [T])> {
-        let is_other =
-            |(_, (own, theirs)): &(usize, (&Group<T>, &Group<T>))| !Arc::ptr_eq(own, theirs);
-        let groups = self.groups.iter().zip(other.groups.iter()).enumerate();
-        let groups = groups.filter(move |_| !self.is_shared_with(other)).filter(is_other);
-        groups.flat_map(move |(group, (own, theirs))| {
-            let chunks = own.iter().zip(theirs.iter()).enumerate();
-            let chunks = chunks.filter(|(_, (own, theirs))| !Arc::ptr_eq(own, theirs));
-            chunks.map(move |(chunk, (own, theirs))| {
-                let first = group * GROUP + chunk * CHUNK;
+        let lists = (!self.is_shared_with(other)).then_some((&self.blocks, &other.blocks));
+        let blocks = lists.into_iter().flat_map(|(own, theirs)| different(own, theirs));
+        let groups = blocks.flat_map(|(block, own, theirs)| {
+            different(own, theirs)
+                .map(move |(group, own, theirs)| (block * FANOUT + group, own, theirs))
+        });
+        groups.flat_map(move |(group, own, theirs)| {
+            different(own, theirs).map(move |(chunk, own, theirs)| {
+                let first = (group * FANOUT + chunk) * CHUNK;
                 let len = own.len().min(theirs.len()).min(self.len - first);
                 (first, &own[..len], &theirs[..len])
             })
@@ -217,7 +235,7 @@ impl<T: Copy + PartialEq> Column<T> {
         if len <= self.len {
             return;
         }
-        let groups = Arc::make_mut(&mut self.groups);
+        let mut groups: Vec<Group<T>> = self.groups().cloned().collect();
         if let Some(last) = groups.last_mut() {
             let chunks = Arc::make_mut(last);
             if let Some(last) = chunks.last_mut()
@@ -228,10 +246,10 @@ impl<T: Copy + PartialEq> Column<T> {
                 *last = Arc::from(longer);
             }
         }
-        let chunk: Arc<[T]> = Arc::from([value; CHUNK]);
+        let chunk: Chunk<T> = Arc::from([value; CHUNK]);
         let mut missing = len.div_ceil(CHUNK);
         for at in 0..len.div_ceil(GROUP) {
-            let chunks = missing.min(GROUP / CHUNK);
+            let chunks = missing.min(FANOUT);
             missing -= chunks;
             match groups.get_mut(at) {
                 Some(group) if group.len() == chunks => {}
@@ -239,24 +257,29 @@ impl<T: Copy + PartialEq> Column<T> {
                 None => groups.push(Arc::new(vec![chunk.clone(); chunks])),
             }
         }
-        self.len = len;
+        (self.blocks, self.len) = (self.joined_like(groups), len);
     }
 
     /// Whether both are the same list in memory.
     pub fn is_shared_with(&self, other: &Column<T>) -> bool {
-        Arc::ptr_eq(&self.groups, &other.groups)
+        Arc::ptr_eq(&self.blocks, &other.blocks)
     }
 
     /// Visits the lists and chunks that columns may share, with address and size in bytes. What a
     /// list holds is visited only if `visit` returns `true` for the list.
     pub fn visit_parts(&self, visit: &mut impl FnMut(usize, usize) -> bool) {
-        if !visit(Arc::as_ptr(&self.groups).addr(), size_of_val(&self.groups[..])) {
+        if !visit(Arc::as_ptr(&self.blocks).addr(), size_of_val(&self.blocks[..])) {
             return;
         }
-        for group in self.groups.iter() {
-            if visit(Arc::as_ptr(group).addr(), size_of_val(&group[..])) {
-                for chunk in group.iter() {
-                    visit(chunk.as_ptr().addr(), size_of_val(&chunk[..]));
+        for block in self.blocks.iter() {
+            if !visit(Arc::as_ptr(block).addr(), size_of_val(&block[..])) {
+                continue;
+            }
+            for group in block.iter() {
+                if visit(Arc::as_ptr(group).addr(), size_of_val(&group[..])) {
+                    for chunk in group.iter() {
+                        visit(chunk.as_ptr().addr(), size_of_val(&chunk[..]));
+                    }
                 }
             }
         }
@@ -265,7 +288,7 @@ impl<T: Copy + PartialEq> Column<T> {
     /// The values in slot order, in contiguous runs, whether or not they are in a range.
     pub fn runs(&self) -> impl Iterator<Item = &[T]> {
         let starts = (0..self.len).step_by(CHUNK);
-        starts.zip(self.groups.iter().flat_map(|group| group.iter())).map(|(start, chunk)| {
+        starts.zip(self.groups().flat_map(|group| group.iter())).map(|(start, chunk)| {
             let end = chunk.len().min(self.len - start);
             &chunk[..end]
         })
@@ -291,6 +314,25 @@ impl<T: Copy + PartialEq> PartialEq for Column<T> {
     }
 }
 
+/// Groups joined into blocks.
+fn joined<T>(groups: Vec<Group<T>>) -> impl Iterator<Item = Block<T>> {
+    let mut groups = groups.into_iter();
+    std::iter::from_fn(move || {
+        let block: Vec<Group<T>> = groups.by_ref().take(FANOUT).collect();
+        (!block.is_empty()).then(|| Arc::new(block))
+    })
+}
+
+/// The members of two lists, by index, that are not the same in memory.
+fn different<'a, T: ?Sized>(
+    own: &'a [Arc<T>],
+    theirs: &'a [Arc<T>],
+) -> impl Iterator<Item = (usize, &'a T, &'a T)> {
+    let pairs = own.iter().zip(theirs).enumerate();
+    let pairs = pairs.filter(|(_, (own, theirs))| !Arc::ptr_eq(own, theirs));
+    pairs.map(|(at, (own, theirs))| (at, &**own, &**theirs))
+}
+
 /// A group of these values that shares the equal chunks of `other`.
 fn group_like<T: Copy + PartialEq>(other: Option<&Group<T>>, values: &[T]) -> Group<T> {
     let mut others = other.into_iter().flat_map(|group| group.iter());
@@ -298,7 +340,7 @@ fn group_like<T: Copy + PartialEq>(other: Option<&Group<T>>, values: &[T]) -> Gr
         Some(shared) if **shared == *chunk => shared.clone(),
         _ => Arc::from(chunk),
     };
-    let chunks: Vec<Arc<[T]>> = values.chunks(CHUNK).map(chunk).collect();
+    let chunks: Vec<Chunk<T>> = values.chunks(CHUNK).map(chunk).collect();
     match other {
         Some(other) if are_same(&chunks, other) => other.clone(),
         _ => Arc::new(chunks),
@@ -308,11 +350,11 @@ fn group_like<T: Copy + PartialEq>(other: Option<&Group<T>>, values: &[T]) -> Gr
 /// A group with the chunks of `other` where these are equal.
 fn share_chunks<T: Copy + PartialEq>(group: &Group<T>, other: &Group<T>) -> Group<T> {
     let mut others = other.iter();
-    let chunk = |chunk: &Arc<[T]>| match others.next() {
+    let chunk = |chunk: &Chunk<T>| match others.next() {
         Some(other) if chunk == other => other.clone(),
         _ => chunk.clone(),
     };
-    let chunks: Vec<Arc<[T]>> = group.iter().map(chunk).collect();
+    let chunks: Vec<Chunk<T>> = group.iter().map(chunk).collect();
     if are_same(&chunks, other) { other.clone() } else { Arc::new(chunks) }
 }
 
@@ -392,21 +434,21 @@ mod tests {
 
     #[test]
     fn differences_are_found_in_the_chunks_that_are_not_shared() {
-        let first = Column::filled(0_u32, 10_000);
+        let first = Column::filled(0_u32, 2 * BLOCK);
         let mut second = first.clone();
-        let slots = [NodeId(3), NodeId(300), NodeId(999), NodeId(9_000)];
+        let slots = [3, 300, 999, 9_000, BLOCK as u32 + 9_001].map(NodeId);
         slots.iter().for_each(|slot| second.set(*slot, 7));
         let mut found = Vec::new();
         second.differences(&first, &mut found);
         assert_eq!(found, slots);
         first.differences(&first.clone(), &mut found);
-        assert_eq!(found.len(), 4);
+        assert_eq!(found.len(), 5);
     }
 
     #[test]
     fn runs_are_the_values_and_no_more() {
         let joined = |column: &Column<u16>| column.runs().flatten().copied().collect::<Vec<_>>();
-        for len in [0, 1, CHUNK, CHUNK + 1, 1000, GROUP, 2 * GROUP + 300] {
+        for len in [0, 1, CHUNK, CHUNK + 1, 1000, GROUP, 2 * GROUP + 300, BLOCK, BLOCK + 300] {
             let values: Vec<u16> = (0..len as u16).collect();
             assert_eq!(joined(&Column::from_values(&values)), values);
             assert_eq!(joined(&Column::filled(7, len)), vec![7; len]);
@@ -426,11 +468,11 @@ mod tests {
             (3 * CHUNK - 1, Some(9), None)
         );
         assert_eq!(before.iter().collect::<Vec<_>>(), [1, 2, 3]);
-        column.grow(8, 3 * GROUP + 1);
+        column.grow(8, BLOCK + 3 * GROUP + 1);
         let counts = |value| column.iter().filter(|it| *it == value).count();
         // The chunk of the end was filled before.
         let nines = 3 * CHUNK - 3;
-        assert_eq!((counts(9), counts(8)), (nines, 3 * GROUP + 1 - 3 * CHUNK));
+        assert_eq!((counts(9), counts(8)), (nines, BLOCK + 3 * GROUP + 1 - 3 * CHUNK));
     }
 
     #[test]
@@ -443,11 +485,11 @@ mod tests {
             });
             parts
         };
-        let first = Column::from_values(&vec![0; 3 * GROUP]);
+        let first = Column::from_values(&vec![0; BLOCK + GROUP]);
         let mut second = first.clone();
         second.set(NodeId(GROUP as u32), 1);
         let (first, second) = (visited(&first), visited(&second));
-        assert_eq!(first.len(), 1 + 3 + 48);
-        assert_eq!(first.iter().filter(|part| !second.contains(part)).count(), 3);
+        assert_eq!(first.len(), 1 + 2 + 17 + 17 * FANOUT);
+        assert_eq!(first.iter().filter(|part| !second.contains(part)).count(), 4);
     }
 }
