@@ -10,3 +10,6 @@ pub mod cli;
 pub mod plugins;
 pub mod report;
 pub mod tui;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
