@@ -6,12 +6,14 @@ use super::WhyDetail;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
-use kubestep_debug::why::score::{Formula, NodePlacement, Ranked};
+use kubestep_debug::why::score::{Formula, NodePlacement, Points, Ranked};
 use kubestep_debug::why::{PodLocation, Why};
 use unicode_width::UnicodeWidthStr;
 
 /// Nodes of the ranking that the short form shows.
 const RANKED: usize = 5;
+/// The score of an opaque plugin.
+const UNKNOWN: &str = "?";
 
 /// The ranking with all scores, and the formulas in the wide form.
 pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
@@ -82,15 +84,17 @@ fn by_plugin(placement: &NodePlacement, end: &str) -> Vec<String> {
     table[0].extend(shown.iter().map(short));
     let mut alike = Vec::new();
     for (at, name) in header(placement).into_iter().skip(3).enumerate() {
-        let cells =
-            |row: &Ranked| self::row(placement, row).get(at + 3).cloned().unwrap_or_default();
-        let first = ranking.first().map(cells).unwrap_or_default();
+        let first = ranking[0].scores.get(at);
         let is_opaque = placement.plugins.get(at).is_some_and(|plugin| plugin.opaque);
-        if !is_opaque && ranking.iter().all(|row| cells(row) == first) {
-            alike.push(format!("{name} {first}"));
+        if !is_opaque && ranking.iter().all(|row| row.scores.get(at) == first) {
+            alike.push(format!("{name} {}", first.map(points).unwrap_or_default()));
             continue;
         }
-        table.push([name].into_iter().chain(shown.iter().map(|row| cells(row))).collect());
+        let cell = |row: &&Ranked| match row.scores.get(at) {
+            Some(_) if is_opaque => UNKNOWN.to_owned(),
+            known => known.map(points).unwrap_or_default(),
+        };
+        table.push([name].into_iter().chain(shown.iter().map(cell)).collect());
     }
     let totals = shown.iter().map(|row| row.total.to_string());
     table.push(["total".to_owned()].into_iter().chain(totals).collect());
@@ -168,18 +172,20 @@ fn header(placement: &NodePlacement) -> Vec<String> {
 fn row(placement: &NodePlacement, ranked: &Ranked) -> Vec<String> {
     let mut row = vec![ranked.rank.to_string(), ranked.node.to_string(), ranked.total.to_string()];
     row.extend(placement.plugins.iter().zip(&ranked.scores).map(|(plugin, points)| {
-        if plugin.opaque {
-            return "?".to_owned();
-        }
-        let (raw, normalized, weighted) = (points.raw, points.normalized, points.weighted);
-        match (raw == normalized, normalized == weighted) {
-            (true, true) => weighted.to_string(),
-            (true, false) => format!("{weighted} ({normalized})"),
-            (false, true) => format!("{weighted} ({raw})"),
-            (false, false) => format!("{weighted} ({raw} → {normalized})"),
-        }
+        if plugin.opaque { UNKNOWN.to_owned() } else { self::points(points) }
     }));
     row
+}
+
+/// The weighted score, with what it was made of where that differs.
+fn points(points: &Points) -> String {
+    let Points { raw, normalized, weighted } = *points;
+    match (raw == normalized, normalized == weighted) {
+        (true, true) => weighted.to_string(),
+        (true, false) => format!("{weighted} ({normalized})"),
+        (false, true) => format!("{weighted} ({raw})"),
+        (false, false) => format!("{weighted} ({raw} → {normalized})"),
+    }
 }
 
 fn formula(formula: &Formula) -> Vec<String> {

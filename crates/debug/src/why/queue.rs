@@ -94,7 +94,7 @@ pub(super) fn of(world: &World, pod: NamespacedName) -> Option<QueueWhy> {
     let ends_earlier =
         |other: &&QueuedPodInfo| other.backoff_expiration < queued.backoff_expiration;
     let before = match place {
-        QueueName::Active => queue.active().iter().position(|other| other.key() == pod),
+        QueueName::Active => queue.ahead_of(pod),
         QueueName::Backoff => Some(queue.backoff().into_iter().filter(ends_earlier).count()),
         _ => None,
     };

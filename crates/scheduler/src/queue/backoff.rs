@@ -206,7 +206,7 @@ impl BackoffQueue {
 
     /// All pods in heap order: first the rejected ones, then those that failed with an error.
     pub(super) fn in_order(&self, order: BackoffOrder<'_>) -> Vec<&QueuedPodInfo> {
-        let mut pods = self.rejected.in_order(&|a, b| order.rejected(a, b));
+        let mut pods: Vec<_> = self.rejected.in_order(&|a, b| order.rejected(a, b)).collect();
         pods.extend(self.failed.in_order(&by_expiration));
         pods
     }

@@ -86,10 +86,13 @@ impl Heap {
     }
 
     /// The pods in the order in which they would be popped.
-    pub(super) fn in_order(&self, less: Less<'_>) -> Vec<&QueuedPodInfo> {
+    pub(super) fn in_order<'a>(
+        &'a self,
+        less: Less<'_>,
+    ) -> impl Iterator<Item = &'a QueuedPodInfo> {
         let mut rest: Vec<&QueuedPodInfo> = self.pods.iter().map(Arc::as_ref).collect();
-        let mut order = Vec::with_capacity(rest.len());
-        while let Some(last) = rest.len().checked_sub(1) {
+        std::iter::from_fn(move || {
+            let last = rest.len().checked_sub(1)?;
             rest.swap(0, last);
             sift_down(
                 0,
@@ -98,9 +101,8 @@ impl Heap {
                 |pods, i, j| less(pods[i], pods[j]),
                 |pods, i, j| pods.swap(i, j),
             );
-            order.extend(rest.pop());
-        }
-        order
+            rest.pop()
+        })
     }
 
     fn take_last(&mut self) -> Option<Arc<QueuedPodInfo>> {

@@ -16,7 +16,15 @@ use kubestep_framework::record::{HintRecord, QueueMove, QueueName};
 impl SchedulingQueue {
     /// The pods of the active queue, in the order in which they would be popped.
     pub fn active(&self) -> Vec<&QueuedPodInfo> {
-        self.active.in_order(&queue_sort(&self.plugins, self.order.as_deref()))
+        self.active.in_order(&queue_sort(&self.plugins, self.order.as_deref())).collect()
+    }
+
+    /// The number of pods that would be popped before a pod of the active queue; `None` if it is
+    /// not there.
+    pub fn ahead_of(&self, pod: NamespacedName) -> Option<usize> {
+        self.active.get(pod)?;
+        let sort = queue_sort(&self.plugins, self.order.as_deref());
+        self.active.in_order(&sort).position(|other| other.key() == pod)
     }
 
     /// The pods in backoff: first those that plugins rejected, then those that failed with an

@@ -118,7 +118,7 @@ proptest! {
             }
             prop_assert_eq!(heap.len(), model.len());
         }
-        let shown: Vec<_> = heap.in_order(&by_rank).iter().map(|pod| pod.key()).collect();
+        let shown: Vec<_> = heap.in_order(&by_rank).map(|pod| pod.key()).collect();
         let popped: Vec<_> = std::iter::from_fn(|| heap.pop(&by_rank)).map(|pod| pod.key()).collect();
         prop_assert_eq!(&shown, &popped);
         let ranks: Vec<i32> = popped.iter().map(|key| model[key]).collect();
