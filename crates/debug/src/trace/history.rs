@@ -88,6 +88,16 @@ impl Entry {
     }
 }
 
+/// Drops the matrices of a cycle's record: in place if nothing else refers to it, which is cheaper
+/// than a copy without them.
+fn make_thin(entry: &mut Arc<Entry>) {
+    if let Some(record) = Arc::get_mut(entry).and_then(Entry::own_cycle) {
+        thin::drop_matrices(record);
+    } else if let Some(record) = entry.as_cycle() {
+        *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record))));
+    }
+}
+
 /// The entries of one pod: as many as a cycle that binds it adds need no allocation.
 type EntryIds = SmallVec<[EntryId; 6]>;
 
@@ -205,12 +215,7 @@ impl History {
         let Some(entry) = self.entries.get_mut(id.index()) else { return };
         let Some(record) = entry.as_cycle().filter(|record| record.is_whole()) else { return };
         Arc::make_mut(&mut self.weights).remove(record);
-        if let Some(record) = Arc::get_mut(entry).and_then(Entry::own_cycle) {
-            // Dropping them in place is cheaper than a copy without them.
-            thin::drop_matrices(record);
-        } else if let Some(record) = entry.as_cycle() {
-            *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record))));
-        }
+        make_thin(entry);
         self.note_replaced(id);
     }
 
@@ -223,10 +228,12 @@ impl History {
         self.forget_replaced();
         for id in self.cycles.iter() {
             let Some(entry) = self.entries.get_mut(id.index()) else { continue };
-            match entry.as_cycle().filter(|record| record.is_whole()) {
-                Some(record) if self.whole.contains(&record.cycle) => weights.add(record),
-                Some(record) => *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record)))),
-                None => {}
+            let Some(record) = entry.as_cycle().filter(|record| record.is_whole()) else {
+                continue;
+            };
+            match self.whole.contains(&record.cycle) {
+                true => weights.add(record),
+                false => make_thin(entry),
             }
         }
         self.weights = Arc::new(weights);

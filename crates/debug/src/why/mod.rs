@@ -34,7 +34,7 @@ use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
 use kubestep_scheduler::what_if::Probe;
 
-use cause::{Memo, PlacedPods};
+use cause::Memo;
 pub(crate) use gate::{WorkloadGate, waiting};
 
 pub use asking::{ask, ask_of_cycle};
@@ -77,7 +77,7 @@ pub(crate) fn of_one_node(
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let object = unbound(world.api().objects().pod(pod)?);
     let probe = Probe::new(world.scheduler(), &info(world, pod, &object), world.now())?;
-    nodes::examine_one(&probe, node, &memo(world, &History::default()))
+    nodes::examine_one(&probe, node, &memo(world, &|_| false))
 }
 
 /// What PreFilter says of a pending pod. `None` if there is no such pod, or no profile serves it.
@@ -100,7 +100,8 @@ impl WhyQuestion<'_> {
         let probe = Probe::new(then.scheduler(), &info(then, self.pod, &asked), then.now());
         let record = self.before.map(|(_, record)| record);
         let last = record.or(attempts.last().map(Arc::as_ref));
-        let memo = memo(then, self.history);
+        let placed = |pod| is_placed(then, self.history, pod);
+        let memo = memo(then, &placed);
         let examined = probe.as_ref().map(|probe| nodes::examine(probe, last, &memo));
         let nodes::NodeResults { ahead, nodes, everywhere, groups } = examined.unwrap_or_default();
         let place = queue::place_of(self.world, object);
@@ -238,23 +239,19 @@ fn is_under_way(world: &World, record: &CycleRecord) -> bool {
     record.cycle == scheduler.cycles() && in_flight() && !waits()
 }
 
-/// What explainers have to know beside the plugins' state: the placed pods, and where nodes come
-/// from.
-fn memo(world: &World, history: &History) -> Memo {
-    let memo = Memo::default();
-    memo.one(|| placed(world, history));
+fn memo<'a>(world: &World, is_placed: &'a dyn Fn(NamespacedName) -> bool) -> Memo<'a> {
+    let memo = Memo::new(is_placed);
     memo.one(|| world.provisioning().clone());
     memo
 }
 
-/// The pods that cycles placed up to the state of `world`.
-fn placed(world: &World, history: &History) -> PlacedPods {
+/// Whether a cycle placed the pod up to the state of `world`.
+fn is_placed(world: &World, history: &History, pod: NamespacedName) -> bool {
     let so_far = world.scheduler().cycles();
-    let records = history.cycles().filter(|record| record.cycle <= so_far);
-    let has_node = |record: &&Arc<CycleRecord>| {
-        matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
-    };
-    PlacedPods(records.filter(has_node).map(|record| record.pod).collect())
+    history.cycles_of(pod).any(|record| {
+        let has_node = matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting);
+        has_node && record.cycle <= so_far
+    })
 }
 
 fn attempt(record: &Arc<CycleRecord>) -> Attempt {

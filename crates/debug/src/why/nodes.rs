@@ -25,7 +25,7 @@ pub(super) struct NodeResults {
 }
 
 /// Evaluates every node. `last` is the pod's last cycle, which contains the results of extenders.
-pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, memo: &Memo) -> NodeResults {
+pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, memo: &Memo<'_>) -> NodeResults {
     let earlier = last.map(LastCycleNodes::new);
     let rejections = probe.rejections();
     let each = probe.snapshot().iter().zip(rejections).map(|(node, rejections)| {
@@ -51,7 +51,7 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, memo: &Memo) ->
 pub(super) fn examine_one(
     probe: &Probe,
     node: Symbol,
-    memo: &Memo,
+    memo: &Memo<'_>,
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let node = probe.snapshot().by_name(node)?;
     let blockers = all_blockers(probe, memo, node, &probe.rejections_of(node));
@@ -61,7 +61,7 @@ pub(super) fn examine_one(
 /// The rejections by filters, or else by PreFilter.
 fn all_blockers(
     probe: &Probe,
-    memo: &Memo,
+    memo: &Memo<'_>,
     node: &NodeInfo,
     rejections: &[FilterRejection],
 ) -> Vec<Blocker> {
@@ -85,7 +85,7 @@ fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: NodeCoverage) -> NodeWhy
 
 fn blockers(
     probe: &Probe,
-    memo: &Memo,
+    memo: &Memo<'_>,
     node: &NodeInfo,
     rejections: &[FilterRejection],
 ) -> Vec<Blocker> {

@@ -1,5 +1,5 @@
-//! A cache of what explainers compute once for all nodes: parsed terms, the values of a label, pods
-//! by domain.
+//! What explainers know beside the state of the plugins, and a cache of what they compute once for
+//! all nodes: parsed terms, the values of a label, pods by domain.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -8,21 +8,30 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use kubestep_api::intern::Symbol;
+use kubestep_framework::pod::NamespacedName;
 
-/// Values by type and name.
-#[derive(Default)]
-pub(crate) struct Memo(RefCell<HashMap<(TypeId, Symbol), Rc<dyn Any>>>);
+pub(crate) struct Memo<'a> {
+    /// Values by type and name.
+    values: RefCell<HashMap<(TypeId, Symbol), Rc<dyn Any>>>,
+    /// Whether a pod was placed since the cluster was loaded.
+    pub is_placed: &'a dyn Fn(NamespacedName) -> bool,
+}
 
-impl Memo {
+impl<'a> Memo<'a> {
+    /// An empty cache.
+    pub fn new(is_placed: &'a dyn Fn(NamespacedName) -> bool) -> Memo<'a> {
+        Memo { values: RefCell::default(), is_placed }
+    }
+
     /// The value of type `T` of that name, computed on first use.
     pub fn get<T: 'static>(&self, name: Symbol, make: impl FnOnce() -> T) -> Rc<T> {
         let key = (TypeId::of::<T>(), name);
-        let known = self.0.borrow().get(&key).cloned();
+        let known = self.values.borrow().get(&key).cloned();
         if let Some(known) = known.and_then(|known| known.downcast().ok()) {
             return known;
         }
         let made = Rc::new(make());
-        self.0.borrow_mut().insert(key, made.clone());
+        self.values.borrow_mut().insert(key, made.clone());
         made
     }
 
@@ -38,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_value_is_made_once_for_each_name() {
-        let memo = Memo::default();
+        let memo = Memo::new(&|_| false);
         assert_eq!(*memo.get("a".into(), || 1), 1);
         assert_eq!(*memo.get("a".into(), || 2), 1);
         assert_eq!(*memo.get("b".into(), || 3), 3);

@@ -49,7 +49,6 @@ pub use volume_zone::OtherZone;
 
 pub(crate) use memo::Memo;
 pub(crate) use node_condition::is_kept_by_controller;
-pub(crate) use node_resources_fit::PlacedPods;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
@@ -269,7 +268,7 @@ pub(crate) struct RejectedCase<'a> {
     /// The plugins and their state.
     pub probe: &'a Probe,
     /// The cache of the explainers.
-    pub memo: &'a Memo,
+    pub memo: &'a Memo<'a>,
     /// The cycle state that the plugin read.
     pub state: &'a CycleState,
     /// The node that it evaluated: including nominated pods if it rejects the node only because of

@@ -1,6 +1,5 @@
 //! NodeResourcesFit: the arithmetic of each resource.
 
-use hashbrown::HashSet;
 use serde::Serialize;
 
 use super::{Cause, CauseText, Outlook, RejectedCase};
@@ -46,10 +45,6 @@ pub struct Shortage {
     /// The pods whose requests are in `placed_first`.
     pub placed_pods: Vec<NamespacedName>,
 }
-
-/// The pods that were placed since the cluster was loaded.
-#[derive(Default)]
-pub(crate) struct PlacedPods(pub HashSet<NamespacedName>);
 
 /// Amounts are serialized as Kubernetes quantities.
 impl Serialize for Shortage {
@@ -235,12 +230,11 @@ fn cause(case: &RejectedCase<'_>, lacking: Shortfall) -> Cause {
 
 /// The pods on the node that were pending when the cluster was loaded, with their requests.
 fn placed_first(case: &RejectedCase<'_>, resource: Symbol) -> Vec<(NamespacedName, i64)> {
-    let placed = case.memo.one(PlacedPods::default);
     let amount = |pod: &PodInfo| match resource.as_str() {
         "pods" => 1,
         _ => pod.resource.resource.amount(resource),
     };
-    let pods = case.plain.pods.iter().filter(|pod| placed.0.contains(&pod.key()));
+    let pods = case.plain.pods.iter().filter(|pod| (case.memo.is_placed)(pod.key()));
     pods.map(|pod| (pod.key(), amount(pod))).filter(|(_, amount)| *amount > 0).collect()
 }
 

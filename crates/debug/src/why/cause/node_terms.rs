@@ -120,7 +120,7 @@ impl NodeTerms {
         selector: &NodeSelector,
         typos: bool,
         snapshot: &Snapshot,
-        memo: &Memo,
+        memo: &Memo<'_>,
     ) -> NodeTerms {
         let term = |term: &NodeSelectorTerm| TermTexts {
             expressions: term
@@ -140,7 +140,7 @@ impl NodeTerms {
     }
 
     /// A single term that requires these labels, in the order of the selector's requirements.
-    pub fn of_labels(labels: &Selector, snapshot: &Snapshot, memo: &Memo) -> NodeTerms {
+    pub fn of_labels(labels: &Selector, snapshot: &Snapshot, memo: &Memo<'_>) -> NodeTerms {
         let written = |wanted: &Requirement| NodeSelectorRequirement {
             key: wanted.key,
             operator: NodeSelectorOperator::In,
@@ -198,7 +198,7 @@ impl ParsedTerms {
         selector: &NodeSelector,
         typos: bool,
         snapshot: &Snapshot,
-        memo: &Memo,
+        memo: &Memo<'_>,
     ) -> ParsedTerms {
         ParsedTerms {
             matcher: NodeMatcher::new(selector, ""),
@@ -286,7 +286,7 @@ fn hint(
     written: &NodeSelectorRequirement,
     typos: bool,
     snapshot: &Snapshot,
-    memo: &Memo,
+    memo: &Memo<'_>,
 ) -> Option<Hint> {
     let positive = is_comparison(written.operator)
         || matches!(written.operator, NodeSelectorOperator::In | NodeSelectorOperator::Exists);
