@@ -46,11 +46,12 @@ fn every_view_on_a_wide_terminal() {
 }
 
 #[test]
-fn the_views_that_show_more_in_a_hundred_and_twenty_columns() {
-    use ViewId::{Cycle, Filter, Nodes, Pods, Preemption, Queues, Scores, Timeline};
-    for view in [Cycle, Timeline, Queues, Filter, Scores, Nodes, Pods, Preemption] {
+fn every_view_in_a_hundred_and_twenty_columns_and_the_light_theme() {
+    for view in ViewId::all() {
         let name = format!("{}-120x36", view.title().to_lowercase());
-        at((120, 36)).keys(&view.key()).golden(&name);
+        let story =
+            InterfaceStory::with(model(), (120, 36), "light", ColorDepth::Rgb, Charset::Unicode);
+        story.keys(&view.key()).golden_with_styles(&name);
     }
 }
 
