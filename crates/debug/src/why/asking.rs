@@ -21,6 +21,10 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
     let own = session.history().cycles_of(pod).filter(|record| record.cycle <= so_far);
     let own = own.filter(|record| !is_under_way(&world, record));
     let records: Vec<Arc<CycleRecord>> = own.cloned().collect();
+    if let Some(last) = records.last() {
+        // The answer reads it in the recording.
+        session.whole_record(last.cycle);
+    }
     let placed = |record: &&Arc<CycleRecord>| {
         matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
     };
@@ -86,12 +90,13 @@ pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Opti
     .answer()
 }
 
-/// The state before a cycle.
+/// The state before a cycle, and its record with nothing left out.
 fn state_before(
     session: &mut Session,
     record: &Arc<CycleRecord>,
 ) -> Option<(Arc<World>, Arc<CycleRecord>)> {
     let stop = session.timeline().stop_of_cycle(record.cycle)?;
     let step = session.timeline().stops().get(stop)?.step;
-    Some((session.world_at(step.checked_sub(1)?), record.clone()))
+    let record = session.whole_record(record.cycle).unwrap_or_else(|| record.clone());
+    Some((session.world_at(step.checked_sub(1)?), record))
 }
