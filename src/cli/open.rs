@@ -176,7 +176,7 @@ fn print_input(opened: ReadSession) -> Result<Exit> {
     let mut session = opened.session;
     let before = Usage::of(session.world());
     session.run_until_idle(usize::MAX, |_| false);
-    let report = RunReport::new(&session, before).with_causes(&session);
+    let report = RunReport::new(&session, before).with_causes(&mut session);
     kubestep_output::print(&report::run::text::run(&report))?;
     Ok(exit_of(&report))
 }

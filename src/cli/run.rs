@@ -155,7 +155,7 @@ impl Subcommand for RunCommand {
             kubestep_output::print(&json_line(&Timings::new(&session, load_s, cycle_s).to_json()))?;
         } else {
             if self.output == RunFormat::Text {
-                report = report.with_causes(&session);
+                report = report.with_causes(&mut session);
             }
             self.show(&report)?;
         }

@@ -68,7 +68,7 @@ impl RunReport {
     }
 
     /// Groups equal pending pods, with the causes that take little time to find.
-    pub fn with_causes(mut self, session: &Session) -> RunReport {
+    pub fn with_causes(mut self, session: &mut Session) -> RunReport {
         self.groups = pending::groups(session, &self.pending);
         let mut allowed = NodeAllowance::default();
         pending::explain(session, &self.pending, &mut self.groups, &mut allowed);

@@ -108,7 +108,7 @@ impl LostDomain {
     }
 
     /// Groups equal pods, with the causes of the largest groups.
-    fn explain(&mut self, session: &Session, nodes: &mut NodeAllowance) {
+    fn explain(&mut self, session: &mut Session, nodes: &mut NodeAllowance) {
         let pending: Vec<Pending> =
             self.unplaced.iter().map(|unplaced| unplaced.pending.clone()).collect();
         self.groups = pending::groups(session, &pending);
@@ -184,11 +184,11 @@ impl SurviveReport {
         for (done, loss) in losses.each.iter().enumerate().filter(|_| cut_before.is_none()) {
             let go_on = |cycles| go_on(progress(done, cycles));
             let lost = if go_on(0) { trial.lose(loss.set, &go_on)? } else { None };
-            let Some((session, cut)) = lost else { break };
+            let Some((mut session, cut)) = lost else { break };
             let domain = LostDomain::new(loss, &session, world, &report.pending_before);
             let mut domain = LostDomain { cut, ..domain };
             if let Some(nodes) = explained.as_mut().filter(|_| domain.fails()) {
-                domain.explain(&session, nodes);
+                domain.explain(&mut session, nodes);
             }
             report.domains.push(domain);
         }
