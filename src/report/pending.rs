@@ -9,8 +9,7 @@ use crate::report::outcome::{Pending, conditions};
 use crate::report::why::decisive_cause;
 use kubestep_api::Pod;
 use kubestep_debug::Session;
-use kubestep_debug::why::{Why, why};
-use kubestep_framework::pod::NamespacedName;
+use kubestep_debug::why::ask_now;
 
 /// Groups that are explained; the others have the scheduler's message only.
 const EXPLAINED: usize = 20;
@@ -82,16 +81,9 @@ pub fn explain(
             return;
         }
         let first = group.pods.first().and_then(|at| pending.get(*at));
-        let answer = first.and_then(|entry| why_now(session, entry.pod));
+        let answer = first.and_then(|entry| ask_now(session, entry.pod));
         group.cause = answer.as_ref().and_then(decisive_cause);
     }
-}
-
-/// Why a pod is pending, by its last cycle with nothing left out.
-fn why_now(session: &mut Session, pod: NamespacedName) -> Option<Why> {
-    let last = session.history().cycles_of(pod).next_back().map(|record| record.cycle);
-    last.and_then(|cycle| session.whole_record(cycle));
-    why(session.world(), session.history(), pod)
 }
 
 impl PendingGroup {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use kubestep_cluster::World;
-use kubestep_debug::trace::History;
 use kubestep_debug::why::cause::{Cause, CauseDetail};
 use kubestep_debug::why::{self, Why};
 use kubestep_framework::record::CycleRecord;
@@ -12,8 +11,7 @@ use kubestep_framework::record::CycleRecord;
 /// Compares the answer for the cluster before a cycle with the result of the cycle.
 pub fn compare(before: &World, record: &CycleRecord) -> Result<(), String> {
     let place = format!("cycle {} of {}", record.cycle, record.pod);
-    let why = why::why(before, &History::default(), record.pod)
-        .ok_or_else(|| format!("{place}: no such pod"))?;
+    let why = why::why(before, record.pod).ok_or_else(|| format!("{place}: no such pod"))?;
     let found = rejected_and_explained(&why);
     let recorded = rejected(record);
     if record.filter.plugins.is_empty() || found == recorded {

@@ -6,14 +6,12 @@ use super::WhyDetail;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
-use kubestep_debug::why::score::{Formula, NodePlacement, Points, Ranked};
+use kubestep_debug::why::score::{Formula, NodePlacement, Points, Ranked, ScorePlugin};
 use kubestep_debug::why::{PodLocation, Why};
 use unicode_width::UnicodeWidthStr;
 
 /// Nodes of the ranking that the short form shows.
 const RANKED: usize = 5;
-/// The score of an opaque plugin.
-const UNKNOWN: &str = "?";
 
 /// The ranking with all scores, and the formulas in the wide form.
 pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
@@ -83,18 +81,17 @@ fn by_plugin(placement: &NodePlacement, end: &str) -> Vec<String> {
     let short = |row: &&Ranked| row.node.strip_suffix(end).unwrap_or(&row.node).to_owned();
     table[0].extend(shown.iter().map(short));
     let mut alike = Vec::new();
-    for (at, name) in header(placement).into_iter().skip(3).enumerate() {
-        let first = ranking[0].scores.get(at);
-        let is_opaque = placement.plugins.get(at).is_some_and(|plugin| plugin.opaque);
-        if !is_opaque && ranking.iter().all(|row| row.scores.get(at) == first) {
-            alike.push(format!("{name} {}", first.map(points).unwrap_or_default()));
-            continue;
+    for (at, plugin) in placement.plugins.iter().enumerate() {
+        let mut line = vec![plugin_name(plugin)];
+        let points = |row: &Ranked| row.scores.get(at).copied();
+        let first = ranking.first().and_then(points);
+        line.extend(shown.iter().filter_map(|row| Some(cell(plugin, points(row)?))));
+        if !plugin.opaque && ranking.iter().all(|row| points(row) == first) {
+            line.truncate(2);
+            alike.push(line.join(" "));
+        } else {
+            table.push(line);
         }
-        let cell = |row: &&Ranked| match row.scores.get(at) {
-            Some(_) if is_opaque => UNKNOWN.to_owned(),
-            known => known.map(points).unwrap_or_default(),
-        };
-        table.push([name].into_iter().chain(shown.iter().map(cell)).collect());
     }
     let totals = shown.iter().map(|row| row.total.to_string());
     table.push(["total".to_owned()].into_iter().chain(totals).collect());
@@ -159,27 +156,32 @@ fn padded(table: &[Vec<String>], names: usize) -> Vec<String> {
 
 fn header(placement: &NodePlacement) -> Vec<String> {
     let mut header = vec!["rank".to_owned(), "node".to_owned(), "total".to_owned()];
-    header.extend(placement.plugins.iter().map(|plugin| {
-        let opaque = if plugin.opaque { " (opaque)" } else { "" };
-        match plugin.weight {
-            1 => format!("{}{opaque}", plugin.plugin),
-            weight => format!("{}{opaque} ×{weight}", plugin.plugin),
-        }
-    }));
+    header.extend(placement.plugins.iter().map(plugin_name));
     header
+}
+
+/// The name of a plugin, with its weight if that is not 1.
+fn plugin_name(plugin: &ScorePlugin) -> String {
+    let opaque = if plugin.opaque { " (opaque)" } else { "" };
+    match plugin.weight {
+        1 => format!("{}{opaque}", plugin.plugin),
+        weight => format!("{}{opaque} ×{weight}", plugin.plugin),
+    }
 }
 
 fn row(placement: &NodePlacement, ranked: &Ranked) -> Vec<String> {
     let mut row = vec![ranked.rank.to_string(), ranked.node.to_string(), ranked.total.to_string()];
-    row.extend(placement.plugins.iter().zip(&ranked.scores).map(|(plugin, points)| {
-        if plugin.opaque { UNKNOWN.to_owned() } else { self::points(points) }
-    }));
+    let scores = placement.plugins.iter().zip(&ranked.scores);
+    row.extend(scores.map(|(plugin, points)| cell(plugin, *points)));
     row
 }
 
 /// The weighted score, with what it was made of where that differs.
-fn points(points: &Points) -> String {
-    let Points { raw, normalized, weighted } = *points;
+fn cell(plugin: &ScorePlugin, points: Points) -> String {
+    let Points { raw, normalized, weighted } = points;
+    if plugin.opaque {
+        return "?".to_owned();
+    }
     match (raw == normalized, normalized == weighted) {
         (true, true) => weighted.to_string(),
         (true, false) => format!("{weighted} ({normalized})"),

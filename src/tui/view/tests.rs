@@ -46,7 +46,7 @@ fn every_view_on_a_wide_terminal() {
 }
 
 #[test]
-fn every_view_in_a_hundred_and_twenty_columns_and_the_light_theme() {
+fn every_view_in_the_light_theme() {
     for view in ViewId::all() {
         let name = format!("{}-120x36", view.title().to_lowercase());
         let story =

@@ -500,8 +500,11 @@ impl<'a> InCycle<'a> {
                 None => self.holds_of_score(plugin, score),
             };
             last = Some((score, holds));
-            let name = || self.record.nodes.name(*node);
-            if holds && self.holds_of_node(name(), &self.score_facts(plugin, score)) {
+            if !holds {
+                continue;
+            }
+            let name = self.record.nodes.name(*node);
+            if self.holds_of_node(name, &self.score_facts(plugin, score)) {
                 let of = frame(ExtensionPoint::Score, Some(plugin));
                 found(Position { node: Some(*node), ..of });
             }

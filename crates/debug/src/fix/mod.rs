@@ -14,7 +14,6 @@ mod size;
 mod trial;
 
 use crate::edit::{self, Edit, FieldChange};
-use crate::trace::History;
 use crate::why;
 use crate::why::group::after_rejection;
 use crate::why::{NodeWhy, ProblemKind, Why};
@@ -149,7 +148,7 @@ pub fn fixes(
     let object = world.api().objects().pod(pod);
     let later = object.and_then(|object| after_rejection(world, object));
     let tried_in = later.as_ref().unwrap_or(world);
-    let Some(why) = why::why(tried_in, &History::default(), pod) else { return Fixes::default() };
+    let Some(why) = why::why(tried_in, pod) else { return Fixes::default() };
     if needs_nothing(world, &why) {
         return Fixes { none_needed: true, held: held(&why), ..Fixes::default() };
     }

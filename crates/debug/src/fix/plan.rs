@@ -4,7 +4,6 @@ use crate::edit::{Edit, owner};
 use crate::fix::remedy::{Obstacle, Remedies, priority};
 use crate::fix::{remedy, size};
 use crate::new_node;
-use crate::trace::History;
 use crate::why;
 use crate::why::cause::{Cause, CauseDetail, DeviceCause, Shortage};
 use crate::why::group::{GroupSimulation, joint_pods};
@@ -68,7 +67,7 @@ fn after(world: &World, pod: NamespacedName, first: Vec<Edit>) -> Vec<Vec<Edit>>
     if first.iter().any(|edit| edit.apply(&mut world).is_err()) {
         return Vec::new();
     }
-    let Some(why) = why::why(&world, &History::default(), pod) else { return Vec::new() };
+    let Some(why) = why::why(&world, pod) else { return Vec::new() };
     if why.fitting().next().is_some() {
         return vec![first];
     }
@@ -92,7 +91,7 @@ fn beside_group(world: &World, key: NamespacedName) -> Vec<Vec<Edit>> {
     let rejected = rejected.map(|(pod, _)| pod).filter(|pod| *pod != key);
     let plans = |last: NamespacedName| {
         let world = with_others_placed(world, last)?;
-        let why = why::why(&world, &History::default(), last)?;
+        let why = why::why(&world, last)?;
         Some(planned(&world, &why))
     };
     iter::once(key).chain(rejected).filter_map(plans).flatten().collect()

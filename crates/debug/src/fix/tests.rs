@@ -9,7 +9,6 @@ mod search;
 use crate::edit::Edit;
 use crate::edit::tests::{bound, container, world};
 use crate::fix::{Fix, Fixes, SearchLimits, fixes};
-use crate::trace::History;
 use crate::why::{self, Why};
 use kubestep_cluster::World;
 use kubestep_framework::testing::key;
@@ -52,7 +51,7 @@ fn proposed(cluster: &str) -> Vec<String> {
 }
 
 fn why(cluster: &str) -> Why {
-    why::why(&settled(cluster), &History::default(), key("web")).unwrap()
+    why::why(&settled(cluster), key("web")).unwrap()
 }
 
 /// The causes on a node, each with its plugin.

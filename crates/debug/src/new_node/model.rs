@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::karpenter::NODE_POOL;
 use super::template::{NodeTemplate, TemplateOrigin};
 use super::{NodeVerdict, pending, price_order, verdict};
-use crate::trace::History;
 use crate::why::{self, NodeWhy, PodProblem, PreFilterRejection, ProblemKind, Why};
 use kubestep_api::Taint;
 use kubestep_api::intern::Symbol;
@@ -107,7 +106,7 @@ impl NewNode {
 
 impl NewNodes {
     pub(super) fn new(world: &World, pod: NamespacedName, of: usize) -> NewNodes {
-        let why = why::why(world, &History::default(), pod);
+        let why = why::why(world, pod);
         NewNodes {
             pod,
             pending: pending(world).count(),

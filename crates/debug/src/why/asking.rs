@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{
-    EarlierRejection, PreFilterRejection, Reason, Why, WhyQuestion, before_any_node, is_under_way,
+    EarlierRejection, PreFilterRejection, Reason, Why, WhyQuestion, attempts, before_any_node,
 };
 use crate::Session;
 use kubestep_api::intern::Symbol;
@@ -17,14 +17,8 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 /// `nodes` are looked at in any case. `None` if there is no such pod then.
 pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
     let world = session.world_at_position().clone();
-    let so_far = world.scheduler().cycles();
-    let own = session.history().cycles_of(pod).filter(|record| record.cycle <= so_far);
-    let own = own.filter(|record| !is_under_way(&world, record));
-    let records: Vec<Arc<CycleRecord>> = own.cloned().collect();
-    if let Some(last) = records.last() {
-        // The answer reads it in the recording.
-        session.whole_record(last.cycle);
-    }
+    let records = attempts(&world, session.history(), world.api().objects().pod(pod)?);
+    make_last_whole(session, &records);
     let placed = |record: &&Arc<CycleRecord>| {
         matches!(record.outcome, Outcome::Scheduled | Outcome::Waiting)
     };
@@ -46,6 +40,23 @@ pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Opti
         why.rejected_before = earlier_rejection(session, &records, placed.cycle);
     }
     Some(why)
+}
+
+/// Why the pod is where it is at the end of the session, with the cluster as it is then. `None` if
+/// there is no such pod.
+pub fn ask_now(session: &mut Session, pod: NamespacedName) -> Option<Why> {
+    let object = session.world().api().objects().pod(pod)?;
+    let records = attempts(session.world(), session.history(), object);
+    make_last_whole(session, &records);
+    let (world, history) = (session.world(), session.history());
+    WhyQuestion { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
+}
+
+/// Answers read the last cycle in the recording, with nothing left out.
+fn make_last_whole(session: &mut Session, records: &[Arc<CycleRecord>]) {
+    if let Some(last) = records.last() {
+        session.whole_record(last.cycle);
+    }
 }
 
 /// The last attempt before the cycle `placed` that a plugin rejected before any node was evaluated.
@@ -99,4 +110,55 @@ fn state_before(
     let step = session.timeline().stops().get(stop)?.step;
     let record = session.whole_record(record.cycle).unwrap_or_else(|| record.clone());
     Some((session.world_at(step.checked_sub(1)?), record))
+}
+
+#[cfg(test)]
+mod tests {
+    use kubestep_api::{Kind, Pod};
+    use kubestep_framework::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
+
+    use super::*;
+    use crate::Change;
+    use crate::edit::EditError;
+    use crate::edit::tests::world;
+    use crate::why::{Basis, PodLocation};
+
+    fn web(uid: &str, cpu: &str) -> Pod {
+        let mut web = pod("web-0").requests("cpu", cpu);
+        web.metadata.uid = uid.into();
+        web
+    }
+
+    /// A controller deletes the pod and creates one of the same name.
+    #[derive(Debug)]
+    struct Replaced(Pod);
+
+    impl Change for Replaced {
+        fn describe(&self) -> String {
+            "replaced".to_owned()
+        }
+
+        fn apply(&self, world: &mut World) -> Result<(), EditError> {
+            world.delete(Kind::Pod, key("web-0"));
+            world.create(self.0.clone().into());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_pod_is_not_explained_by_the_cycles_of_an_earlier_one_of_its_name() {
+        let mut world = world("");
+        world.create(node("n").offers("cpu", "4").into());
+        world.create(web("first", "1").into());
+        let mut session = Session::new(world);
+        session.run_until_idle(usize::MAX, |_| false);
+        let first = ask(&mut session, key("web-0"), &[]).unwrap();
+        assert!(matches!(first.place, PodLocation::Bound { .. }));
+        assert_eq!(first.basis, Basis::Cycle { cycle: 1 });
+        session.change(Arc::new(Replaced(web("second", "8")))).unwrap();
+        session.run_until_idle(usize::MAX, |_| false);
+        let second = ask(&mut session, key("web-0"), &[]).unwrap();
+        assert_eq!((second.basis, second.attempts.len()), (Basis::Now, 1));
+        assert_eq!(ask_now(&mut session, key("web-0")), Some(second));
+    }
 }

@@ -37,7 +37,7 @@ use kubestep_scheduler::what_if::Probe;
 use cause::Memo;
 pub(crate) use gate::{WorkloadGate, waiting};
 
-pub use asking::{ask, ask_of_cycle};
+pub use asking::{ask, ask_now, ask_of_cycle};
 pub use model::*;
 pub use nominated::Nomination;
 pub use preemption::PreemptionWhy;
@@ -63,8 +63,10 @@ pub struct WhyQuestion<'a> {
     pub nodes: &'a [Symbol],
 }
 
-/// Why the pod is where it is. `None` if there is no such pod.
-pub fn why(world: &World, history: &History, pod: NamespacedName) -> Option<Why> {
+/// Why the pod is where it is, as the cluster is and without its past. `None` if there is no such
+/// pod.
+pub fn why(world: &World, pod: NamespacedName) -> Option<Why> {
+    let history = &History::default();
     WhyQuestion { world, history, pod, before: None, preempting: None, nodes: &[] }.answer()
 }
 
@@ -239,6 +241,8 @@ fn is_under_way(world: &World, record: &CycleRecord) -> bool {
     record.cycle == scheduler.cycles() && in_flight() && !waits()
 }
 
+/// What explainers have to know beside the plugins' state: which pods were placed, and where nodes
+/// come from.
 fn memo<'a>(world: &World, is_placed: &'a dyn Fn(NamespacedName) -> bool) -> Memo<'a> {
     let memo = Memo::new(is_placed);
     memo.one(|| world.provisioning().clone());

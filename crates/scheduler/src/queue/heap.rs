@@ -85,7 +85,7 @@ impl Heap {
         self.take_last()
     }
 
-    /// The pods in the order in which they would be popped.
+    /// The pods in the order in which they would be popped, each looked for when it is asked for.
     pub(super) fn in_order<'a>(
         &'a self,
         less: Less<'_>,

@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::{Remedies, missing, set};
 use crate::edit::{Edit, PodEdit};
-use crate::trace::History;
 use crate::why::group::{GroupSimulation, GroupSize, joint_pods};
 use crate::why::{self, NodeWhy, ProblemKind, Why};
 use kubestep_api::Pod;
@@ -58,7 +57,7 @@ fn other_node(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
     let path = || "spec.nodeName".to_owned();
     // A kubelet rejects a pod that does not fit.
     let fits = |name: &&str| {
-        let why = why::why(world, &History::default(), key);
+        let why = why::why(world, key);
         why.is_some_and(|why| why.node(Symbol::new(name)).is_some_and(NodeWhy::fits))
     };
     let correct = near.filter(fits).map(|near| vec![set(key, path(), Some(json!(near)))]);

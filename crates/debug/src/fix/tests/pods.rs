@@ -108,7 +108,7 @@ fn a_bound_pod_is_not_kept_from_other_nodes_by_its_binding() {
     assert!(why.problems.is_empty());
     let mirror = "name: web, annotations: {kubernetes.io/config.mirror: abc}, ";
     let world = settled(&(node("a", "", "") + &web.replace("name: web, ", mirror)));
-    let why = why::why(&world, &History::default(), key("web")).unwrap();
+    let why = why::why(&world, key("web")).unwrap();
     assert_eq!(why.problems[0].text, "static pod");
 }
 
@@ -143,7 +143,7 @@ fn constraints_of_the_profile_are_said_to_be_the_profiles() {
     edit(&format!("config {config}")).apply(&mut world).unwrap();
     edit(&format!("put {}", web("1", "").trim_start_matches("---\n"))).apply(&mut world).unwrap();
     world.run(100);
-    let why = why::why(&world, &History::default(), key("web")).unwrap();
+    let why = why::why(&world, key("web")).unwrap();
     let words = |name: &str| {
         let node = why.node(name.into()).unwrap();
         node.causes().map(|(_, cause)| cause.gist()).collect::<Vec<_>>()

@@ -1,5 +1,5 @@
-//! What explainers know beside the state of the plugins, and a cache of what they compute once for
-//! all nodes: parsed terms, the values of a label, pods by domain.
+//! What explainers know beside the plugins' state, and a cache of what they compute once for all
+//! nodes: parsed terms, the values of a label, pods by domain.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -10,15 +10,16 @@ use hashbrown::HashMap;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 
+/// What explainers share.
 pub(crate) struct Memo<'a> {
-    /// Values by type and name.
+    /// What was computed, by type and name.
     values: RefCell<HashMap<(TypeId, Symbol), Rc<dyn Any>>>,
     /// Whether a pod was placed since the cluster was loaded.
     pub is_placed: &'a dyn Fn(NamespacedName) -> bool,
 }
 
 impl<'a> Memo<'a> {
-    /// An empty cache.
+    /// An empty cache, and which pods were placed.
     pub fn new(is_placed: &'a dyn Fn(NamespacedName) -> bool) -> Memo<'a> {
         Memo { values: RefCell::default(), is_placed }
     }

@@ -267,7 +267,7 @@ impl Serialize for Cause {
 pub(crate) struct RejectedCase<'a> {
     /// The plugins and their state.
     pub probe: &'a Probe,
-    /// The cache of the explainers.
+    /// What explainers share.
     pub memo: &'a Memo<'a>,
     /// The cycle state that the plugin read.
     pub state: &'a CycleState,
