@@ -34,8 +34,7 @@ pub(super) fn of(pod: &PodInfo, nominated: &NominatedPods) -> Vec<Nomination> {
     let on_node = |(node, pods): (Symbol, &NominatedToNode)| {
         pods.iter().map(|kept| nomination(pod, node, kept)).collect::<Vec<_>>()
     };
-    // The nominator may hold pods under an empty node name: their nomination was cleared.
-    nominated.iter().filter(|(node, _)| !node.is_empty()).flat_map(on_node).collect()
+    nominated.iter().flat_map(on_node).collect()
 }
 
 fn nomination(pod: &PodInfo, node: Symbol, kept: &PodInfo) -> Nomination {

@@ -17,7 +17,7 @@ pub type NominatedToNode = Arc<Vec<Arc<PodInfo>>>;
 type ByNode = IndexMap<Symbol, NominatedToNode, DefaultHashBuilder>;
 
 /// Nominated pods by node, in the order nominated. As upstream, pods in flight are stubs: name,
-/// namespace and UID only, with priority 0. A pod that failed is nominated to the empty name.
+/// namespace and UID only, with priority 0. No pod is nominated to the empty name.
 ///
 /// A clone costs nothing, and shares what does not change.
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -58,14 +58,14 @@ impl NominatedPods {
         self.by_node.get(&node).map_or(&[], |pods| pods.as_slice())
     }
 
-    /// To how many nodes pods are nominated; the empty name counts.
+    /// To how many nodes pods are nominated.
     pub fn node_count(&self) -> usize {
         self.by_node.len()
     }
 
     /// Whether no pod is nominated to a node.
     pub fn is_empty(&self) -> bool {
-        self.by_node.len() <= usize::from(self.by_node.contains_key(&Symbol::EMPTY))
+        self.by_node.is_empty()
     }
 
     /// The nodes whose nominated pods are not those of `before`. Lists that are shared are not
@@ -92,7 +92,7 @@ impl NominatedPods {
         new.chain(removed).collect()
     }
 
-    /// All nodes with their nominated pods; the empty name may be among them.
+    /// All nodes with their nominated pods.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Symbol, &NominatedToNode)> {
         self.by_node.iter().map(|(node, pods)| (*node, pods))
     }
@@ -105,13 +105,11 @@ mod tests {
     use super::*;
     use crate::testing::{info, pod};
 
-    const NODES: [&str; 4] = ["", "a", "b", "c"];
+    const NODES: [&str; 4] = ["a", "b", "c", "d"];
 
     #[test]
-    fn only_the_empty_name_is_no_node() {
+    fn without_the_last_pod_of_a_node_nothing_is_nominated() {
         let mut nominated = NominatedPods::default();
-        assert!(nominated.is_empty());
-        nominated.push("".into(), info(pod("failed")));
         assert!(nominated.is_empty());
         nominated.push("n".into(), info(pod("p")));
         assert!(!nominated.is_empty());

@@ -287,16 +287,16 @@ impl SchedulingQueue {
         self.cycle
     }
 
-    /// Nominates the pod to `node`, which may be empty (upstream's mode Override), or with `None`
-    /// to the node of its own status (mode Noop).
+    /// Nominates the pod to `node` (upstream's mode Override; an empty name ends its nomination), or
+    /// with `None` to the node of its own status (mode Noop).
     pub(crate) fn add_nominated_pod(
         &mut self,
         pod: &Arc<PodInfo>,
         node: Option<Symbol>,
         objects: &Objects,
     ) {
-        let own = !pod.pod.status.nominated_node_name.is_empty();
-        if node.is_some() || own || self.nominator.contains(pod.uid()) {
+        let to = node.unwrap_or(pod.pod.status.nominated_node_name);
+        if !to.is_empty() || self.nominator.contains(pod.uid()) {
             Arc::make_mut(&mut self.nominator).add(&pod.pod, node, objects);
         }
     }

@@ -36,15 +36,15 @@ pub(super) struct Nominator {
 }
 
 impl Nominator {
-    /// Nominates `pod` to `node` (which may be empty), or with `None` to the node of its own
-    /// status. A pod that was deleted or is already bound is not nominated.
+    /// Nominates `pod` to `node`, or with `None` to the node of its own status. An empty name ends
+    /// its nomination: upstream lists such pods under the empty name, where nothing reads them. A
+    /// pod that was deleted or is already bound is not nominated.
     pub(super) fn add(&mut self, pod: &Pod, node: Option<Symbol>, objects: &Objects) {
         let uid = pod.metadata.uid;
         self.remove(uid);
-        let own = pod.status.nominated_node_name;
-        let Some(node) = node.or_else(|| (!own.is_empty()).then_some(own)) else { return };
+        let node = node.unwrap_or(pod.status.nominated_node_name);
         let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
-        if objects.pod(key).is_none_or(|listed| !listed.spec.node_name.is_empty()) {
+        if node.is_empty() || objects.pod(key).is_none_or(|listed| !listed.spec.node_name.is_empty()) {
             return;
         }
         let pod = NominatedPodRef { key, uid };

@@ -216,11 +216,12 @@ fn nominations_are_replaced_and_rejected() {
     nominate(&mut bench, &pod("bound", 0), Some("node1"));
     bench.queue.delete_nominated_pod_if_exists("uid-low".into());
     assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("node4", vec!["high"])]);
-    // With `None` and no node in its status, a pod loses its nomination; an empty node is a node.
+    // An empty node ends a nomination, and so does `None` without a node in the pod's status.
+    nominate(&mut bench, &low, Some("node4"));
     nominate(&mut bench, &high, None);
+    assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("node4", vec!["low"])]);
     nominate(&mut bench, &low, Some(""));
-    nominate(&mut bench, &low, Some(""));
-    assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("", vec!["low"])]);
+    assert_eq!(nominations(&bench), [("node1", vec!["medium"])]);
 }
 
 /// If neither object of an update carries a nomination, the one in memory is kept.
