@@ -59,6 +59,26 @@ impl<'de> Deserialize<'de> for VolumeName {
     }
 }
 
+impl Volume {
+    /// Whether it may be attached to a node and names no claim: its claim is made for the pod, or it
+    /// is of an in-tree plugin that may be migrated to a CSI driver.
+    pub fn attaches_without_claim(&self) -> bool {
+        match &self.persistent_volume_claim {
+            Some(claim) => claim.claim_name.is_empty(),
+            None => {
+                self.ephemeral.is_some()
+                    || self.aws_elastic_block_store.is_some()
+                    || self.gce_persistent_disk.is_some()
+                    || self.azure_disk.is_some()
+                    || self.azure_file.is_some()
+                    || self.cinder.is_some()
+                    || self.portworx_volume.is_some()
+                    || self.vsphere_volume.is_some()
+            }
+        }
+    }
+}
+
 api_structs! {
     /// A volume of a pod: at most one of the sources is set.
     pub struct Volume {

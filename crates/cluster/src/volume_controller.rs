@@ -216,7 +216,7 @@ mod tests {
             ("pvc-d-c".into(), PersistentVolumePhase::Bound)
         );
         let key = NamespacedName::new(Symbol::EMPTY, "pvc-d-c".into());
-        let volume = &api.objects().persistent_volumes[&key];
+        let volume = api.objects().persistent_volumes.get(&key).unwrap();
         assert_eq!(volume.spec.node_affinity, only_on(vec![(HOSTNAME.into(), "host-n".into())]));
         assert_eq!(volume.spec.capacity, claim.spec.resources.requests);
     }
@@ -237,7 +237,8 @@ mod tests {
         api.put(chosen.clone().into());
         api.send(chosen.into()).unwrap();
         let key = NamespacedName::new(Symbol::EMPTY, "pvc-d-c".into());
-        let affinity = api.objects().persistent_volumes[&key].spec.node_affinity.clone();
+        let affinity =
+            api.objects().persistent_volumes.get(&key).unwrap().spec.node_affinity.clone();
         let terms = affinity.and_then(|affinity| affinity.required);
         let terms = terms.map(|required| required.node_selector_terms).unwrap_or_default();
         let expressions = terms.into_iter().flat_map(|term| term.match_expressions);

@@ -63,6 +63,8 @@ pub struct NodeInfo {
     pub image_states: Arc<[ImageState]>,
     /// Number of pods that use each persistent volume claim.
     pub pvc_ref_counts: BTreeMap<NamespacedName, u32>,
+    /// Number of the pods' volumes that may be attached to the node and are not in `pvc_ref_counts`.
+    pub unclaimed_volumes: u32,
     /// The pods, by UID, that use each resource claim on the node's own resources: such a claim
     /// must not be shared.
     pub claim_users: BTreeMap<NamespacedName, BTreeSet<Uid>>,
@@ -86,6 +88,7 @@ impl NodeInfo {
             allocatable: Resource::default(),
             image_states: Arc::default(),
             pvc_ref_counts: BTreeMap::new(),
+            unclaimed_volumes: 0,
             claim_users: BTreeMap::new(),
             generation: 0,
         }
@@ -138,6 +141,12 @@ impl NodeInfo {
         for claim in claim_keys(&pod.pod) {
             self.count_claim(claim, sign > 0);
         }
+        let volumes = pod.pod.spec.volumes.iter();
+        let unclaimed = volumes.filter(|volume| volume.attaches_without_claim()).count() as u32;
+        self.unclaimed_volumes = match sign > 0 {
+            true => self.unclaimed_volumes + unclaimed,
+            false => self.unclaimed_volumes.saturating_sub(unclaimed),
+        };
         for status in &pod.pod.status.node_allocatable_resource_claim_statuses {
             let namespace = pod.pod.metadata.namespace;
             let claim = NamespacedName::new(namespace, status.resource_claim_name);

@@ -54,6 +54,9 @@ macro_rules! for_each_kind {
 /// Objects of one kind by namespace and name.
 pub type ByKey<T> = Arc<BTreeMap<NamespacedName, Arc<T>>>;
 
+/// Objects of a kind of which there are many, by namespace and name.
+pub type Sharded<T> = Arc<Shards<NamespacedName, Arc<T>>>;
+
 /// Objects of one custom kind.
 pub type CustomObjects = ByKey<CustomObject>;
 
@@ -65,7 +68,7 @@ pub type CustomObjects = ByKey<CustomObject>;
 #[allow(missing_docs)]
 pub struct Objects {
     /// All pods, bound or not.
-    pub pods: Arc<Shards<NamespacedName, Arc<Pod>>>,
+    pub pods: Sharded<Pod>,
     /// Namespaces, by an empty namespace and their name.
     pub namespaces: ByKey<Namespace>,
     /// Services, for the default topology spread selector.
@@ -75,15 +78,15 @@ pub struct Objects {
     pub stateful_sets: ByKey<StatefulSet>,
     pub pod_disruption_budgets: ByKey<PodDisruptionBudget>,
     pub priority_classes: ByKey<PriorityClass>,
-    pub persistent_volumes: ByKey<PersistentVolume>,
-    pub persistent_volume_claims: ByKey<PersistentVolumeClaim>,
+    pub persistent_volumes: Sharded<PersistentVolume>,
+    pub persistent_volume_claims: Sharded<PersistentVolumeClaim>,
     pub storage_classes: ByKey<StorageClass>,
     /// CSINodes: the CSI drivers of each node.
-    pub csi_nodes: ByKey<CsiNode>,
+    pub csi_nodes: Sharded<CsiNode>,
     pub csi_drivers: ByKey<CsiDriver>,
     /// CSIStorageCapacities: free storage by class and topology.
     pub csi_storage_capacities: ByKey<CsiStorageCapacity>,
-    pub volume_attachments: ByKey<VolumeAttachment>,
+    pub volume_attachments: Sharded<VolumeAttachment>,
     pub resource_claims: ByKey<ResourceClaim>,
     pub resource_claim_templates: ByKey<ResourceClaimTemplate>,
     pub resource_slices: ByKey<ResourceSlice>,

@@ -83,6 +83,16 @@ impl<K: ShardKey, V> Shards<K, V> {
         self.pieces.iter().flat_map(|piece| piece.iter())
     }
 
+    /// All entries, by key.
+    pub fn sorted(&self) -> Vec<(&K, &V)>
+    where
+        K: Ord,
+    {
+        let mut entries: Vec<(&K, &V)> = self.iter().collect();
+        entries.sort_unstable_by_key(|(key, _)| **key);
+        entries
+    }
+
     /// All keys, in no particular order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.iter().map(|(key, _)| key)
@@ -159,6 +169,7 @@ mod tests {
         assert_eq!(map.remove(&key(7)), None);
         assert_eq!((map.len(), map.keys().count()), (2_999, 2_999));
         assert!(map.contains_key(&key(8)) && !map.contains_key(&key(7)));
+        assert!(map.sorted().is_sorted_by_key(|(key, _)| key.as_str()));
         assert!(map.get_mut(&key(7)).is_none());
         *map.get_or_default(key(7)) += 5;
         *map.get_or_default(key(7)) += 1;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::objects::Objects;
+use crate::objects::{Objects, Sharded};
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim, ResourceVersion};
@@ -37,13 +37,13 @@ pub enum AssumeError {
 }
 
 /// A kind of object that can be assumed.
-pub trait Assumable {
+pub trait Assumable: Sized {
     /// The plural of the kind, as in the API's "not found".
     const RESOURCE: &'static str;
     /// The metadata, whose resource version decides.
     fn meta(&self) -> &ObjectMeta;
     /// All current objects of the kind.
-    fn current(objects: &Objects) -> &BTreeMap<NamespacedName, Arc<Self>>;
+    fn current(objects: &Objects) -> &Sharded<Self>;
 }
 
 impl Assumable for PersistentVolume {
@@ -51,7 +51,7 @@ impl Assumable for PersistentVolume {
     fn meta(&self) -> &ObjectMeta {
         &self.metadata
     }
-    fn current(objects: &Objects) -> &BTreeMap<NamespacedName, Arc<PersistentVolume>> {
+    fn current(objects: &Objects) -> &Sharded<PersistentVolume> {
         &objects.persistent_volumes
     }
 }
@@ -61,7 +61,7 @@ impl Assumable for PersistentVolumeClaim {
     fn meta(&self) -> &ObjectMeta {
         &self.metadata
     }
-    fn current(objects: &Objects) -> &BTreeMap<NamespacedName, Arc<PersistentVolumeClaim>> {
+    fn current(objects: &Objects) -> &Sharded<PersistentVolumeClaim> {
         &objects.persistent_volume_claims
     }
 }
@@ -83,7 +83,7 @@ impl<T: Assumable> Assumed<T> {
         Some(self.in_place_of(key, current))
     }
 
-    /// All objects as the scheduler sees them, by name.
+    /// All objects as the scheduler sees them, in no particular order.
     pub fn iter<'a>(&'a self, objects: &'a Objects) -> impl Iterator<Item = &'a Arc<T>> {
         T::current(objects).iter().map(|(key, current)| self.in_place_of(*key, current))
     }

@@ -45,7 +45,7 @@ use lanes::{Lane, Lanes};
 
 /// Writes at once of each sort, see [`InFlightLimits`]. Upstream limits only its rate; API servers limit
 /// concurrency.
-pub(crate) const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 64;
 /// How long writes in flight may take when the program ends.
 const AT_END: Duration = Duration::from_secs(5);
 

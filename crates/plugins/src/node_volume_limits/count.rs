@@ -27,7 +27,7 @@ pub enum LookupError {
 }
 
 /// The in-tree plugins whose volumes count on a node for their CSI drivers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Migrated {
     /// Whether the node has a CSINode.
     has_csi_node: bool,
@@ -36,6 +36,14 @@ pub struct Migrated {
 }
 
 impl Migrated {
+    /// How many there are, see [`Migrated::index`].
+    pub(super) const COUNT: usize = 4;
+
+    /// A number that no other one has.
+    pub(super) fn index(self) -> usize {
+        usize::from(self.has_csi_node) + 2 * usize::from(self.portworx)
+    }
+
     /// Those of a node with that CSINode.
     pub fn of(csi_node: Option<&CsiNode>, features: &FeatureGates) -> Migrated {
         // Up to 1.35 gate and annotation decide, of this plugin alone.
@@ -58,9 +66,7 @@ pub struct Attachable(BTreeSet<(Symbol, Symbol)>);
 
 /// Whether a volume may count: it has a claim, or its in-tree plugin can be migrated to CSI.
 pub(crate) fn may_attach(volume: &Volume) -> bool {
-    volume.persistent_volume_claim.is_some()
-        || volume.ephemeral.is_some()
-        || InTree::of_volume(volume).is_some()
+    volume.persistent_volume_claim.is_some() || volume.attaches_without_claim()
 }
 
 impl Attachable {
@@ -68,9 +74,9 @@ impl Attachable {
         self.0.insert((driver, handle));
     }
 
-    /// Removes the volumes that are in `other`.
-    pub(crate) fn remove_all(&mut self, other: &Attachable) {
-        self.0.retain(|volume| !other.0.contains(volume));
+    /// The volumes that are not in `other`.
+    pub(crate) fn without(&self, other: &Attachable) -> Attachable {
+        Attachable(self.0.difference(&other.0).copied().collect())
     }
 
     /// Whether there are no volumes.

@@ -2,7 +2,7 @@
 //!
 //! Upstream: `pkg/scheduler/framework/plugins/nodevolumelimits/csi.go`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 
@@ -30,7 +30,8 @@ mod over;
 
 pub use over::OverLimit;
 
-use count::Attachable;
+use count::{Attachable, LookupError, Migrated};
+use over::VolumeLimits;
 
 /// What configurations and the manual know of the plugin.
 pub const PLUGIN: PluginDescriptor = PluginDescriptor {
@@ -109,13 +110,22 @@ pub fn reason(
     state: &CycleState,
     node: &NodeInfo,
 ) -> Result<Option<LimitReason>, Status> {
-    let new = over::new_volumes(cx, node)?;
+    let unprepared;
+    let state = match state.read::<LimitState>() {
+        Some(state) => state,
+        None => {
+            unprepared = LimitState::new(cx.objects);
+            &unprepared
+        }
+    };
+    let limits = VolumeLimits::of(cx, node);
+    let new = state.new_volumes(cx, limits.migrated)?;
     if cx.features.enabled(Feature::VolumeLimitScaling)
-        && let Some(driver) = missing_driver(cx, &new, over::csi_node(cx, node))
+        && let Some(driver) = missing_driver(cx, new, limits.csi_node)
     {
         return Ok(Some(LimitReason::MissingDriver(driver)));
     }
-    let over = over::over_limit(cx, state, node, new)?;
+    let over = limits.exceeded(cx, &state.attachments, new)?;
     Ok((!over.is_empty()).then_some(LimitReason::OverLimit(over)))
 }
 
@@ -128,6 +138,39 @@ fn limit(csi_node: &CsiNode, driver: Symbol) -> Option<i64> {
 /// The limit of one driver of a CSINode; `None` without a limit.
 fn count_of(entry: &CsiNodeDriver) -> Option<i64> {
     entry.allocatable.as_ref()?.count.map(i64::from)
+}
+
+/// What is the same on every node, or on many.
+#[derive(Clone, Default)]
+struct LimitState {
+    attachments: Attachments,
+    /// What the pod adds, by the in-tree plugins that count on a node; collected when a node asks.
+    new: [OnceLock<Result<Attachable, Status>>; Migrated::COUNT],
+}
+
+impl LimitState {
+    fn new(objects: &Objects) -> LimitState {
+        LimitState { attachments: Attachments::new(objects), ..LimitState::default() }
+    }
+
+    /// The volumes that the pod adds.
+    fn new_volumes(
+        &self,
+        cx: &CycleContext<'_>,
+        migrated: Migrated,
+    ) -> Result<&Attachable, Status> {
+        let new = self.new[migrated.index()].get_or_init(|| new_volumes(cx, migrated));
+        new.as_ref().map_err(Status::clone)
+    }
+}
+
+fn new_volumes(cx: &CycleContext<'_>, migrated: Migrated) -> Result<Attachable, Status> {
+    let mut new = Attachable::default();
+    match new.add_pod(&cx.pod.pod, cx.objects, migrated, true) {
+        Ok(()) => Ok(new),
+        Err(LookupError::NotFound(text)) => Err(volumes::unresolvable(text)),
+        Err(LookupError::Other(text)) => Err(Status::error(&text)),
+    }
 }
 
 /// The attached volumes as (driver, handle) by node, collected once per cycle.
@@ -145,11 +188,9 @@ impl Attachments {
         Attachments(Arc::new(by_node))
     }
 
-    /// Adds the volumes that are attached to the node: they count even if no pod there uses them.
-    fn add_to(&self, node: Symbol, attached: &mut Attachable) {
-        for (driver, handle) in self.0.get(&node).into_iter().flatten() {
-            attached.add(*driver, *handle);
-        }
+    /// The volumes that are attached to the node: they count even if no pod there uses them.
+    fn of_node(&self, node: Symbol) -> &[(Symbol, Symbol)] {
+        self.0.get(&node).map_or(&[], |volumes| volumes)
     }
 }
 
@@ -204,7 +245,7 @@ impl Plugin for NodeVolumeLimits {
         if !cx.pod.pod.spec.volumes.iter().any(count::may_attach) {
             return Status::skip().into();
         }
-        state.write(Attachments::new(cx.objects));
+        state.write(LimitState::new(cx.objects));
         PreFilterAnswer::default()
     }
 

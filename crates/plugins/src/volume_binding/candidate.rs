@@ -42,6 +42,12 @@ impl CandidateVolume {
         accepts(self.nodes.as_ref(), node)
     }
 
+    /// Whether every node can access the volume, whatever it migrated.
+    pub(crate) fn reaches_all(&self) -> bool {
+        let translated = self.migrated.as_ref().is_none_or(|(_, nodes)| matches!(nodes, Ok(None)));
+        self.nodes.is_none() && translated
+    }
+
     /// Like [`CandidateVolume::reaches`], but translated if the node migrated the in-tree plugin.
     ///
     /// # Errors

@@ -30,6 +30,15 @@ pub struct Claims {
     pub candidates: BTreeMap<Symbol, Vec<CandidateVolume>>,
 }
 
+impl Claims {
+    /// Whether all claims are bound, to volumes that every node can access.
+    pub(super) fn suit_every_node(&self) -> bool {
+        let volumes = || self.bound.iter().map(|claim| &claim.volume);
+        self.delayed.is_empty()
+            && volumes().all(|volume| volume.as_ref().is_some_and(CandidateVolume::reaches_all))
+    }
+}
+
 /// A claim that is bound.
 #[derive(Clone, Debug)]
 pub struct BoundClaim {
@@ -142,6 +151,10 @@ fn candidates(
         if let Some(of_class) = candidates.get_mut(&class_of_volume(volume)) {
             of_class.push(CandidateVolume::new(volume));
         }
+    }
+    // Of volumes that fit equally well the first one by name is taken.
+    for of_class in candidates.values_mut() {
+        of_class.sort_unstable_by_key(|candidate| candidate.volume.metadata.name);
     }
     candidates
 }

@@ -213,6 +213,12 @@ impl Plugin for VolumeBinding {
         self.find(claims, node, cx.objects).err().unwrap_or_default()
     }
 
+    /// Only claims that are not bound yet can score, by what is provisioned for them.
+    fn is_idle(&self, state: &CycleState) -> bool {
+        let claims = state.read::<BindingState>().and_then(|state| state.claims.as_ref());
+        claims.is_some_and(|claims| claims.suit_every_node())
+    }
+
     /// Without StorageCapacityScoring there is nothing to score.
     fn pre_score(
         &self,

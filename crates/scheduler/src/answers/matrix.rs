@@ -53,6 +53,14 @@ pub(crate) struct FilterCycle<'a> {
     pub state: &'a CycleState,
 }
 
+/// What [`Plugin::is_idle`] promises.
+fn passes_every_node(
+    plugin: &Arc<dyn Plugin>,
+    FilterCycle { cx, state, .. }: FilterCycle<'_>,
+) -> bool {
+    cx.snapshot.iter().all(|node| plugin.filter(&cx, state, node).is_success())
+}
+
 impl PluginAnswers {
     /// Runs every filter plugin on every node.
     pub(crate) fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
@@ -76,6 +84,7 @@ impl PluginAnswers {
             }
             let is_everywhere = cx.snapshot.assumed_placement().is_none();
             if is_everywhere && state.fault(point, name).is_none() && plugin.is_idle(state) {
+                debug_assert!(passes_every_node(plugin, cycle), "{name} is not idle");
                 let verdicts = timer.time(point, name, || self.records.passed(cx.snapshot.slots()));
                 timer.nodes(point, name, asked, 0);
                 rejected.push(0);

@@ -44,7 +44,9 @@ impl Nominator {
         self.remove(uid);
         let node = node.unwrap_or(pod.status.nominated_node_name);
         let key = NamespacedName::new(pod.metadata.namespace, pod.metadata.name);
-        if node.is_empty() || objects.pod(key).is_none_or(|listed| !listed.spec.node_name.is_empty()) {
+        if node.is_empty()
+            || objects.pod(key).is_none_or(|listed| !listed.spec.node_name.is_empty())
+        {
             return;
         }
         let pod = NominatedPodRef { key, uid };

@@ -73,8 +73,8 @@ fn suiting(
     claim: &PersistentVolumeClaim,
     class: Symbol,
 ) -> Remedies {
-    let volumes = need.world.api().objects().persistent_volumes.values();
-    let free = volumes.filter(|volume| {
+    let volumes = need.world.api().objects().persistent_volumes.sorted();
+    let free = volumes.into_iter().map(|(_, volume)| volume).filter(|volume| {
         volume.spec.claim_ref.is_none() && volume.spec.storage_class_name == class
     });
     let reached = free.filter(|volume| reaches(need, volume));
