@@ -169,6 +169,30 @@ fn bound_claims_tie_the_pod_to_their_volumes() {
 }
 
 #[test]
+fn claims_with_volumes_that_every_node_reaches_leave_nothing_to_do() {
+    let is_idle = |objects: &[&Object], names: &[&str]| {
+        let cluster = cluster(objects.iter().map(|object| (*object).clone()).collect());
+        let (plugin, pod, mut state) = (default_plugin(), claiming(names), CycleState::default());
+        assert!(plugin.pre_filter(&cluster.cx(&pod), &mut state).status.is_success());
+        plugin.is_idle(&state)
+    };
+    let mut json = volume("v", "5Gi", "n1");
+    let local = as_volume(json.clone());
+    json["spec"]["nodeAffinity"] = Value::Null;
+    let anywhere = as_volume(json.clone());
+    json["spec"]["awsElasticBlockStore"] = json!({"volumeID": "vol-1"});
+    json["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "z"});
+    let in_zone_if_migrated = as_volume(json);
+    let (bound, free) = (as_claim(claim("c", "local", "v")), as_claim(claim("free", "local", "")));
+    assert!(is_idle(&[&bound, &anywhere], &["c"]));
+    for volume in [&local, &in_zone_if_migrated] {
+        assert!(!is_idle(&[&bound, volume], &["c"]));
+    }
+    assert!(!is_idle(&[&bound], &["c"]), "the volume does not exist");
+    assert!(!is_idle(&[&bound, &anywhere, &free], &["c", "free"]));
+}
+
+#[test]
 fn several_reasons_come_in_upstreams_order() {
     let mut taken = volume("v", "5Gi", "n1");
     taken["status"]["phase"] = json!("Bound");
