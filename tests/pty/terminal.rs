@@ -10,10 +10,22 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// The longest wait for anything; only reached by a failing test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// More bytes than a frame has.
+const LONGEST_FRAME: usize = 200_000;
+
 /// The screen as a terminal would show it, and every byte that the program sent.
 struct Seen {
     parser: vt100::Parser,
     bytes: Vec<u8>,
+}
+
+impl Seen {
+    /// Whether a frame has begun and not ended: it may arrive in parts.
+    fn is_within_frame(&self) -> bool {
+        let recent = &self.bytes[self.bytes.len().saturating_sub(LONGEST_FRAME)..];
+        let last = |mark: &[u8]| recent.windows(mark.len()).rposition(|bytes| bytes == mark);
+        last(b"\x1b[?2026h") > last(b"\x1b[?2026l")
+    }
 }
 
 /// A program in a pseudo-terminal; killed when dropped.
@@ -70,10 +82,11 @@ impl Terminal {
         self.writer.flush().unwrap();
     }
 
-    /// Waits until `wanted` is true for the screen.
+    /// Waits until `wanted` is true for the screen. A frame counts once it is complete.
     pub fn wait(&self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
         let start = Instant::now();
-        while !wanted(self.seen.lock().unwrap().parser.screen()) {
+        let is_seen = |seen: &Seen| !seen.is_within_frame() && wanted(seen.parser.screen());
+        while !is_seen(&self.seen.lock().unwrap()) {
             assert!(start.elapsed() < PATIENCE, "no {what} on the screen:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(5));
         }
