@@ -1,7 +1,8 @@
 //! The objects of the cluster that plugins look up: the engine's listers.
 //!
-//! The scheduler's event handlers update them before cache and queue. Maps are ordered, so that
-//! iteration never depends on arrival or hashing.
+//! The scheduler's event handlers update them before cache and queue. No result depends on arrival
+//! or hashing: maps are ordered, and where order matters, those of kinds with many objects are
+//! [sorted](shards::Shards::sorted) by who iterates over them.
 
 pub mod extended_resources;
 pub mod shards;
@@ -171,7 +172,8 @@ impl Objects {
         for_each_kind!(find)
     }
 
-    /// The keys of all objects of a kind; none for nodes, which are not stored.
+    /// The keys of all objects of a kind, in no particular order; none for nodes, which are not
+    /// stored.
     pub fn keys(&self, kind: Kind) -> Vec<NamespacedName> {
         macro_rules! list {
             ($($variant:ident => $field:ident),* $(,)?) => {
