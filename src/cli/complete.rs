@@ -198,7 +198,9 @@ fn of_files(files: &[PathBuf], kind: Kind) -> Vec<String> {
 fn of_input(input: &kubestep_source::ReadInput, kind: Kind) -> Vec<String> {
     let objects = input.objects.iter().map(|loaded| &loaded.object);
     let of_kind = objects.filter(|object| object.kind() == kind);
-    of_kind.map(|object| qualified(&object.metadata().namespace, &object.metadata().name)).collect()
+    of_kind
+        .map(|object| qualified(&object.metadata().namespace, &object.metadata().name.text()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::report::new_nodes as report_new_nodes;
 use crate::report::outcome;
 use crate::report::why::{self as report, WhyDetail};
 use crate::report::{add_version, lines_shown};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, suggest};
@@ -172,7 +172,7 @@ impl Explain {
     }
 
     fn show(&self, answer: &ExplainOutput) -> Result<()> {
-        let symbol = |name: &Option<String>| name.as_deref().map(Symbol::new);
+        let symbol = |name: &Option<String>| name.as_deref().map(Name::new);
         let wide = self.output == ExplainFormat::Wide;
         let (node, why_not) = (symbol(&self.node), symbol(&self.why_not));
         let detail = WhyDetail { wide, node, why_not, rest: "-o wide", ..WhyDetail::default() };
@@ -185,9 +185,9 @@ impl Explain {
     }
 
     /// The nodes that the options name.
-    fn nodes(&self, session: &Session) -> Result<Vec<Symbol>> {
+    fn nodes(&self, session: &Session) -> Result<Vec<Name>> {
         let asked = self.node.iter().chain(&self.why_not);
-        let known = || session.world().scheduler().cache().nodes().map(|node| node.name.as_str());
+        let known = || session.world().scheduler().cache().nodes().map(|node| node.name.text());
         let mut nodes = Vec::new();
         for name in asked {
             if !known().any(|node| node == name) {
@@ -195,7 +195,7 @@ impl Explain {
                 let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();
                 bail!("there is no node {name:?}{near}");
             }
-            nodes.push(Symbol::new(name));
+            nodes.push(Name::new(name));
         }
         Ok(nodes)
     }
@@ -296,7 +296,7 @@ fn that_begin_with(session: &Session, namespace: Option<&str>, name: &str) -> Op
     let is_after = |pod: &str| pod.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
     let pods = &session.world().api().objects().pods;
     let keys = pods.keys().filter(|key| {
-        is_after(&key.name) && namespace.is_none_or(|namespace| key.namespace == namespace)
+        is_after(&key.name.text()) && namespace.is_none_or(|namespace| key.namespace == namespace)
     });
     let mut names: Vec<String> = keys.map(NamespacedName::to_string).collect();
     names.sort();
@@ -324,7 +324,7 @@ fn find(session: &Session, text: &str) -> Result<NamespacedName> {
     match found.as_slice() {
         [only] => Ok(*only),
         [] => {
-            let near = || suggest::closest(name, pods.keys().map(|key| key.name.as_str()));
+            let near = || suggest::closest(name, pods.keys().map(|key| key.name.text()));
             let hint = that_begin_with(session, namespace, name)
                 .or_else(|| near().map(|near| format!(", did you mean {near:?}?")));
             bail!("there is no pod {text:?}{}", hint.unwrap_or_default())

@@ -69,8 +69,8 @@ pub(super) fn end(end: &FinalState) -> Value {
     };
     match end {
         FinalState::Absent => json!({"place": "absent"}),
-        FinalState::Node(node) => json!({"place": "node", "node": node.as_str()}),
-        FinalState::Waiting(node) => json!({"place": "waiting", "node": node.as_str()}),
+        FinalState::Node(node) => json!({"place": "node", "node": node}),
+        FinalState::Waiting(node) => json!({"place": "waiting", "node": node}),
         FinalState::Queue(queue, plugins) => {
             json!({"place": "queue", "queue": queue.as_str(), "plugins": names(plugins)})
         }
@@ -84,7 +84,7 @@ fn decision(decision: &DecisionDifference) -> Value {
         "attempt": decision.attempt,
         "cycle": of(&decision.cycle, |cycle| *cycle),
         "outcome": of(&decision.outcome, |outcome| outcome.map(|one| one.as_str())),
-        "node": of(&decision.node, |node| node.map(|node| node.as_str())),
+        "node": of(&decision.node, |node| node.map(|node| node.to_string())),
         "message": of(&decision.message, Clone::clone),
         "manual": of(&decision.interventions, Clone::clone),
         "notCompared": decision.not_compared,
@@ -104,7 +104,7 @@ fn verdict(verdict: &VerdictDifference) -> Value {
         "point": verdict.point.name(),
         "plugin": verdict.plugin.as_str(),
         "verdict": of(&verdict.verdict, ToString::to_string),
-        "nodes": verdict.nodes.iter().map(|node| node.as_str()).collect::<Vec<_>>(),
+        "nodes": verdict.nodes,
     })
 }
 
@@ -119,7 +119,7 @@ fn score(score: &ScoreDifference) -> Value {
         })
     });
     json!({
-        "node": score.node.as_str(),
+        "node": score.node,
         "total": of(&score.total, |score| *score),
         "plugins": plugins.collect::<Vec<_>>(),
     })

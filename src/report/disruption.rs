@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use crate::report::outcome::{self, Pending};
 use crate::report::rollout::{self, RolloutReport};
-use kubestep_api::Time;
-use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
+use kubestep_api::{Name, Time};
 use kubestep_cluster::disruption::{
     Blocked, BudgetViolation, Drained, RemovalCause, RemovedPod, Replacement, SkippedPod,
 };
@@ -21,7 +20,7 @@ use kubestep_framework::pod::NamespacedName;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DisruptionReport {
     /// The lost nodes, in order.
-    pub lost_nodes: Vec<Symbol>,
+    pub lost_nodes: Vec<Name>,
     /// The drained nodes, in order.
     pub drained: Vec<Drained>,
     /// The pods that left their nodes, in order.
@@ -51,7 +50,7 @@ pub struct EvictedPod {
 #[derive(Clone, PartialEq, Debug)]
 pub enum ReplacementState {
     /// It is on this node.
-    On(Symbol),
+    On(Name),
     /// It has no node, for this reason.
     Pending(Pending),
     /// It left its node, too.
@@ -225,21 +224,22 @@ fn end_text(left: &EvictedPod) -> String {
 pub fn json(report: &DisruptionReport) -> Value {
     let drained = report.drained.iter().map(|drained| {
         let after = drained.done.map(|at| report.seconds(at).max(0));
-        json!({"node": drained.node.as_str(), "afterSeconds": after})
+        json!({"node": drained.node, "afterSeconds": after})
     });
-    let kept = report.kept.iter().map(
-        |kept| json!({"pod": kept.pod.to_string(), "node": kept.node.as_str(), "reason": kept.why}),
-    );
+    let kept = report
+        .kept
+        .iter()
+        .map(|kept| json!({"pod": kept.pod.to_string(), "node": kept.node, "reason": kept.why}));
     let blocked = report.blocked.iter().map(|blocked| {
         json!({
             "pod": blocked.pod.to_string(),
-            "node": blocked.node.as_str(),
+            "node": blocked.node,
             "rejections": blocked.rejections,
             "reason": blocked.rejection.as_ref().map(ToString::to_string),
         })
     });
     json!({
-        "lostNodes": report.lost_nodes.iter().map(|node| node.as_str()).collect::<Vec<_>>(),
+        "lostNodes": report.lost_nodes,
         "drained": drained.collect::<Vec<_>>(),
         "left": report.left.iter().map(|left| left_json(report, left)).collect::<Vec<_>>(),
         "kept": kept.collect::<Vec<_>>(),
@@ -267,14 +267,14 @@ fn left_json(report: &DisruptionReport, left: &EvictedPod) -> Value {
     };
     let mut value = json!({
         "pod": removed.pod.to_string(),
-        "node": removed.node.as_str(),
+        "node": removed.node,
         "cause": removed.cause.name(),
         "afterSeconds": report.seconds(removed.at),
         "rejections": removed.rejections,
         "replacement": replacement.map(|pod| pod.to_string()),
     });
     match &left.end {
-        ReplacementState::On(node) => value["placedOn"] = node.as_str().into(),
+        ReplacementState::On(node) => value["placedOn"] = node.to_string().into(),
         ReplacementState::Pending(pending) => value["pending"] = pending.reason.as_str().into(),
         ReplacementState::LeftAgain => value["leftAgain"] = true.into(),
         ReplacementState::Nothing(why) => value["notRecreated"] = (*why).into(),

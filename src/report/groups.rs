@@ -127,7 +127,7 @@ fn of_cycle(record: &CycleRecord) -> Vec<OutlineItem> {
 }
 
 fn placement(placement: &PlacementRecord, chosen: bool) -> OutlineItem {
-    let name = if placement.name.is_empty() { "all nodes" } else { placement.name.as_str() };
+    let name = if placement.name.is_empty() { "all nodes" } else { &placement.name.text() };
     let (placed, nodes) = (placement.placed, placement.nodes);
     let score = placement.total.map(|total| format!(", score {total}")).unwrap_or_default();
     let (verdict, tone) = match (chosen, placement.status.is_success()) {
@@ -153,7 +153,7 @@ fn member(world: &World, history: &History, key: NamespacedName, pod: &Pod) -> O
     let queued = world.scheduler().queue().get(key);
     let why = queued.and_then(|queued| queued.gating_message).map(|gate| gate.to_string());
     let why = why.or_else(|| last.map(|record| record.message.clone())).unwrap_or_default();
-    let (place, tone) = match (pod.spec.node_name.as_str(), waits_for(world, key)) {
+    let (place, tone) = match (pod.spec.node_name.text().as_str(), waits_for(world, key)) {
         ("", Some(waits)) => (waits, Tone::Waiting),
         ("", None) => {
             let queue = world.scheduler().queue().queue_of(key);

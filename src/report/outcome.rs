@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use kubestep_api::Pod;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Pod};
 use kubestep_debug::Session;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
@@ -16,7 +15,7 @@ pub struct ScheduledPod {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Name of its node.
-    pub node: Symbol,
+    pub node: Name,
     /// The attempt in which it was scheduled.
     pub attempt: u32,
     /// How a tie was broken, if not as upstream does.
@@ -31,7 +30,7 @@ pub struct Evicted {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node it was on.
-    pub node: Symbol,
+    pub node: Name,
     /// Namespace and name of the preemptor.
     pub by: NamespacedName,
 }

@@ -1,5 +1,6 @@
 //! An answer as an outline: nested lines, some of which link to other views.
 
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
@@ -8,7 +9,7 @@ use kubestep_framework::record::QueueName;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkTarget {
     /// The verdict of a plugin, or of any, on a node in the last cycle of a pod.
-    Verdict(NamespacedName, Symbol, Option<Symbol>),
+    Verdict(NamespacedName, Name, Option<Symbol>),
     /// A cycle by its number.
     Cycle(u64),
     /// The explanation of a pod.

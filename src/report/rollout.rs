@@ -6,9 +6,8 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::report::outcome::Pending;
-use kubestep_api::Time;
-use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
+use kubestep_api::{Name, Time};
 use kubestep_cluster::World;
 use kubestep_cluster::rollout::{PodCounts, Rollout, RolloutState, RolloutStep};
 use kubestep_framework::pod::NamespacedName;
@@ -28,7 +27,7 @@ pub struct RolloutReport {
     /// How far it is.
     pub state: RolloutState,
     /// The pods that were created and deleted, in order; created ones with their node.
-    pub steps: Vec<(RolloutStep, Option<Symbol>)>,
+    pub steps: Vec<(RolloutStep, Option<Name>)>,
     /// The new pods without a node.
     pub pending: Vec<Pending>,
     started: Time,
@@ -128,11 +127,8 @@ pub fn json(report: &RolloutReport) -> Value {
         let pod = step.pod.to_string();
         let after = report.seconds(step.at);
         match step.deleted_from {
-            Some(node) => json!({"deleted": pod, "node": node.as_str(), "afterSeconds": after}),
-            None => {
-                let node = node.map(|node| node.as_str());
-                json!({"created": pod, "node": node, "afterSeconds": after})
-            }
+            Some(node) => json!({"deleted": pod, "node": node, "afterSeconds": after}),
+            None => json!({"created": pod, "node": node, "afterSeconds": after}),
         }
     });
     let pending = report

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_framework::resource::Resource;
@@ -17,7 +18,7 @@ pub struct Usage {
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeUsage {
     /// Name of the node.
-    pub name: Symbol,
+    pub name: Name,
     /// `status.allocatable` of the node.
     pub allocatable: Resource,
     /// The requests of its pods, including pods that are not bound yet.

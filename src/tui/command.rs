@@ -3,8 +3,8 @@
 
 use super::command_result::MenuItem;
 use super::model::{CyclePosition, OutlineKind};
-use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, ObjectKey};
 use kubestep_debug::decision::ManualDecision;
 use kubestep_debug::edit::Edit;
 use kubestep_framework::pod::NamespacedName;
@@ -59,7 +59,7 @@ pub enum Command {
     /// The same in a view.
     WhyView(NamespacedName),
     /// The same, at the line of a candidate node for preemption.
-    WhyCandidate(NamespacedName, Symbol),
+    WhyCandidate(NamespacedName, Name),
     /// Searches the smallest changes that would make a pod fit.
     Fixes(NamespacedName),
     /// Which new nodes would take a pod.
@@ -71,9 +71,9 @@ pub enum Command {
     /// What an upgrade changes for the pods: the versions, as typed.
     Upgrade(String),
     /// Explains what a cycle found on a node, with causes and formulas.
-    ExplainNode(u64, Symbol),
+    ExplainNode(u64, Name),
     /// Two nodes side by side, in a window.
-    CompareNodes(Symbol, Symbol),
+    CompareNodes(Name, Name),
     /// Folds or unfolds a line of an outline.
     Fold(OutlineKind, u64),
 }

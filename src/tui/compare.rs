@@ -8,7 +8,7 @@ use super::glyph::{DIFFERS, VerdictSign};
 use super::theme::Scope;
 use super::view::verdict;
 use super::widget::grid::{CellWriter, GridColumn, GridSource};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::record::{CycleRecord, VerdictId};
 use kubestep_framework::resource::amount;
@@ -76,15 +76,14 @@ pub struct NodeAtTimes {
 }
 
 /// Nodes `a` and `b` in a cycle, and what is free on them.
-pub fn nodes(cycle: Option<&CycleRecord>, names: [Symbol; 2], [a, b]: &[NodeAtTimes; 2]) -> Table {
-    let headings = ["", "", names[0].as_str(), names[1].as_str()].map(str::to_owned).to_vec();
+pub fn nodes(cycle: Option<&CycleRecord>, names: [Name; 2], [a, b]: &[NodeAtTimes; 2]) -> Table {
+    let headings = ["", "", &names[0].text(), &names[1].text()].map(str::to_owned).to_vec();
     let mut table = Table { headings, rows: Vec::new() };
     let before = a.before.as_deref().zip(b.before.as_deref());
     let now = a.now.as_deref().zip(b.now.as_deref());
     if let Some(cycle) = cycle {
-        let slot = |name: Symbol| {
-            cycle.nodes.order.iter().copied().find(|id| cycle.nodes.name(*id) == name)
-        };
+        let slot =
+            |name: Name| cycle.nodes.order.iter().copied().find(|id| cycle.nodes.name(*id) == name);
         if let (Some(a), Some(b)) = (slot(names[0]), slot(names[1])) {
             filters(&mut table, cycle, a, b);
             scores(&mut table, cycle, a, b);

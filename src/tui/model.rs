@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::lines::DetailLine;
 use crate::report::outline::{Outline, OutlineItem};
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
 pub use kubestep_api::words::span;
+use kubestep_api::{Name, Time};
 use kubestep_config::FeatureGates;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::trace::Entry;
@@ -70,7 +70,7 @@ pub struct Model {
     /// What the names of the nodes share.
     pub node_names: super::names::CommonNameParts,
     /// Nominated pods with the node that keeps room for each, node by node.
-    pub nominated: Vec<(Symbol, Arc<PodInfo>)>,
+    pub nominated: Vec<(Name, Arc<PodInfo>)>,
     /// All pods, sorted by namespace and name.
     pub pods: Vec<PodRow>,
     /// Queue moves, hints and events for people, oldest first, each with its place in the
@@ -141,7 +141,7 @@ pub enum NeededNames {
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentNames {
     /// Names of all nodes, for completion.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
     /// The pods in the order of their names.
     pub pods: Vec<NamespacedName>,
     /// Names of all branches, for completion.
@@ -393,7 +393,7 @@ pub struct QueuedPod {
     /// Why it is here, in the scheduler's words.
     pub reason: String,
     /// The node that it waits for, at Permit or in PreBind.
-    pub waits_for: Option<Symbol>,
+    pub waits_for: Option<Name>,
 }
 
 impl QueuedPod {
@@ -408,7 +408,7 @@ impl QueuedPod {
 pub struct WaitingPod {
     pub info: Arc<PodInfo>,
     /// The node on which room is reserved.
-    pub node: Symbol,
+    pub node: Name,
     /// The plugins that hold it, each with the moment its patience ends.
     pub plugins: Vec<(Symbol, Time)>,
 }
@@ -480,12 +480,12 @@ impl Model {
     }
 
     /// The pods that a node keeps room for.
-    pub fn nominated_to(&self, node: Symbol) -> impl Iterator<Item = &Arc<PodInfo>> {
+    pub fn nominated_to(&self, node: Name) -> impl Iterator<Item = &Arc<PodInfo>> {
         self.nominated.iter().filter(move |(name, _)| *name == node).map(|(_, pod)| pod)
     }
 
     /// The node that keeps room for a pod.
-    pub fn nomination_of(&self, pod: NamespacedName) -> Option<Symbol> {
+    pub fn nomination_of(&self, pod: NamespacedName) -> Option<Name> {
         self.nominated.iter().find(|(_, info)| info.key() == pod).map(|(node, _)| *node)
     }
 
@@ -565,7 +565,7 @@ impl Model {
     }
 
     /// The start of the newest cycle up to the position that chose a node.
-    pub fn start_of_last_cycle_on(&self, node: Symbol) -> Option<CyclePosition> {
+    pub fn start_of_last_cycle_on(&self, node: Name) -> Option<CyclePosition> {
         let cycle = self.past_cycles().iter().rposition(|c| c.node == Some(node))?;
         Some(CyclePosition { cycle, frame: Frame::START })
     }

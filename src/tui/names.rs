@@ -25,8 +25,9 @@ pub struct CommonNameParts {
 impl CommonNameParts {
     /// Those of some names; empty ones are skipped. The end begins at a dot, the beginning ends with a
     /// dash, and something is left of every name.
-    pub fn of<'a>(names: impl Iterator<Item = &'a str> + Clone) -> CommonNameParts {
-        let names = names.filter(|name| !name.is_empty());
+    pub fn of<T: AsRef<str>>(names: impl Iterator<Item = T>) -> CommonNameParts {
+        let names: Vec<T> = names.filter(|name| !name.as_ref().is_empty()).collect();
+        let names = names.iter().map(T::as_ref);
         let mut parts = CommonNameParts::default();
         if names.clone().nth(1).is_some() {
             parts.suffix = shared_domain(names.clone());

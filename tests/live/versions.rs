@@ -201,7 +201,7 @@ fn a_kind_is_listed_in_the_version_that_the_server_has() {
             json.pointer(path).is_some_and(|field| !field.is_null()),
             "{kind} {version}: {json}"
         );
-        assert_eq!(object.metadata().name.as_str(), "a");
+        assert_eq!(object.metadata().name.text(), "a");
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::intern::Symbol;
 use crate::{
-    Affinity, LabelSelector, LabelSelectorOperator, Labels, Object, Pod, PodAffinityTerm,
+    Affinity, LabelSelector, LabelSelectorOperator, Labels, Name, Object, Pod, PodAffinityTerm,
     PreemptionPolicy, PriorityClass, Uid,
 };
 
@@ -25,15 +25,15 @@ type Class = (i32, PreemptionPolicy);
 /// The priority classes of a cluster, with the built-in ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriorityClasses {
-    by_name: BTreeMap<Symbol, Class>,
+    by_name: BTreeMap<Name, Class>,
     /// The default class; of several the one with the lowest value.
-    default: Option<(Symbol, Class)>,
+    default: Option<(Name, Class)>,
 }
 
 /// A pod names a priority class that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no PriorityClass with name {0} was found")]
-pub struct UnknownPriorityClass(pub Symbol);
+pub struct UnknownPriorityClass(pub Name);
 
 impl PriorityClasses {
     /// The given classes and the built-in ones.
@@ -133,7 +133,7 @@ fn unmerge(
     labels: &Labels,
 ) {
     selector.match_expressions.retain(|expression| {
-        let of_label = |value: &Symbol| expression.values == [*value];
+        let of_label = |value: &Name| expression.values == [*value];
         let is_merged = keys.contains(&expression.key) && expression.operator == operator;
         !(is_merged && labels.get(expression.key).is_some_and(of_label))
     });

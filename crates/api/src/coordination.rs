@@ -1,8 +1,7 @@
 //! Leases: which replica of a component works, and which are candidates (coordination.k8s.io).
 
-use crate::intern::Symbol;
 use crate::macros::api_structs;
-use crate::{ObjectMeta, Time};
+use crate::{Name, ObjectMeta, Time};
 
 api_structs! {
     /// A lease: its holder works, the others wait.
@@ -28,7 +27,7 @@ api_structs! {
 
     /// The lease and the versions of a candidate.
     pub struct LeaseCandidateSpec {
-        pub lease_name: Symbol,
+        pub lease_name: Name,
         pub binary_version: String,
         pub emulation_version: String,
         pub renew_time: Option<Time>,
@@ -48,7 +47,9 @@ impl Leases {
         let holder = self.leases.iter().find(|one| one.metadata.name == lease);
         let mut candidates = self.candidates.iter().filter(|one| one.spec.lease_name == lease);
         let is_holder = |one: &&LeaseCandidate| {
-            holder.is_some_and(|lease| lease.spec.holder_identity == one.metadata.name.as_str())
+            holder.is_some_and(|lease| {
+                lease.spec.holder_identity == one.metadata.name.text().as_str()
+            })
         };
         if let Some(found) = candidates.clone().find(is_holder) {
             return Some(found);

@@ -15,9 +15,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::Uid;
-use crate::intern::Symbol;
 use crate::meta::ObjectMeta;
+use crate::{Name, Uid};
 
 /// The names of a kind in the API.
 #[derive(Clone, Copy, Debug)]
@@ -200,7 +199,7 @@ impl CustomObject {
 
     /// The report about an empty copy of the node that this one is about. `None` if the kind is not
     /// about nodes.
-    pub fn of_empty_node(&self, name: Symbol) -> Option<CustomObject> {
+    pub fn of_empty_node(&self, name: Name) -> Option<CustomObject> {
         let empty = self.kind.0.of_empty_node?;
         let mut fields = (*self.fields).clone();
         empty(&mut fields);

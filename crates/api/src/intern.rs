@@ -1,9 +1,10 @@
-//! Interned strings: every name, label and value of a cluster is stored once and compared as a
-//! `u32`. All layers share this table.
+//! Interned strings: each key of a label, resource, namespace and reason is stored once and compared
+//! as a `u32`. All layers share this table.
 //!
 //! A [`Symbol`] is only an identity: nothing may depend on its number, which differs from run to
-//! run with the order of arrival. Ordering is by text. The table only grows; a cluster's strings
-//! repeat so often that interning makes 150,000 pods fit into memory.
+//! run with the order of arrival. Ordering is by text. The table only grows, so it is for texts of
+//! which a cluster has a limited number; names of objects and values of labels are
+//! [`Name`](crate::Name)s.
 
 use std::cmp;
 use std::fmt;

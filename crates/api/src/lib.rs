@@ -1,11 +1,11 @@
 //! Kubernetes objects in a compact form: typed structs with only the fields that kube-scheduler
-//! 1.36 reads, under the API's own names, on interned strings.
+//! 1.36 reads, under the API's own names, on compact names and interned strings.
 //!
 //! Every type is re-exported here: [`Pod`], [`Node`], [`Object`] for an object of any kind. To read
 //! documents start at [`yaml`] and [`decode`](mod@decode); [`admission`] and [`defaults`] do to an
 //! object what an API server does before it stores one. [`quantity`] and [`selector`] follow
-//! upstream to the last digit and error text. Strings that occur often are [`intern::Symbol`]s, and
-//! equal values are stored once ([`shared`]).
+//! upstream to the last digit and error text. Names of objects and values of labels are [`Name`]s,
+//! other strings that occur often [`intern::Symbol`]s, and equal values are stored once ([`shared`]).
 
 mod macros;
 
@@ -21,6 +21,7 @@ pub mod intern;
 pub mod kind;
 pub mod map;
 pub mod meta;
+pub mod name;
 pub mod node;
 pub mod object;
 pub mod pod;
@@ -49,6 +50,7 @@ pub use duration::Duration;
 pub use kind::Kind;
 pub use map::{Annotations, Labels, ResourceList, SymbolMap};
 pub use meta::*;
+pub use name::Name;
 pub use node::*;
 pub use object::{Object, ObjectKey};
 pub use pod::*;

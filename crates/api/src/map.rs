@@ -11,7 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::intern::Symbol;
-use crate::{Quantity, SharedText};
+use crate::{Name, Quantity, SharedText};
 
 /// A map from names to `V`, sorted by the name's text; one allocation, none when empty.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub struct SymbolMap<V> {
 }
 
 /// Labels or a node selector, by key.
-pub type Labels = SymbolMap<Symbol>;
+pub type Labels = SymbolMap<Name>;
 /// Annotations by key; equal texts are stored once.
 pub type Annotations = SymbolMap<SharedText>;
 /// Resource name → amount.

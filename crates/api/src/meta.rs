@@ -10,7 +10,7 @@ use crate::intern::Symbol;
 use crate::macros::{api_structs, is_default, open_enum, or_default};
 use crate::map::Key;
 use crate::shared::pooled;
-use crate::{Annotations, Labels, ResourceVersion, SharedList, SharedText, Time, Uid};
+use crate::{Annotations, Labels, Name, ResourceVersion, SharedList, SharedText, Time, Uid};
 
 /// kubectl's copy of the whole object, which would double its memory.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -22,9 +22,9 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 #[allow(missing_docs)]
 pub struct ObjectMeta {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub name: Symbol,
+    pub name: Name,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub generate_name: Symbol,
+    pub generate_name: Name,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: Symbol,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
@@ -77,7 +77,7 @@ api_structs! {
     pub struct OwnerReference {
         pub api_version: Symbol,
         pub kind: Symbol,
-        pub name: Symbol,
+        pub name: Name,
         pub uid: Uid,
         pub controller: Option<bool>,
         pub block_owner_deletion: Option<bool>,
@@ -104,7 +104,7 @@ api_structs! {
     pub struct LabelSelectorRequirement {
         pub key: Symbol,
         pub operator: LabelSelectorOperator,
-        pub values: Vec<Symbol>,
+        pub values: Vec<Name>,
     }
 
     /// `v1.NodeSelector`: terms are ORed.
@@ -122,7 +122,7 @@ api_structs! {
     pub struct NodeSelectorRequirement {
         pub key: Symbol,
         pub operator: NodeSelectorOperator,
-        pub values: Vec<Symbol>,
+        pub values: Vec<Name>,
     }
 
     /// `v1.ObjectReference`, as in a volume's `claimRef`.
@@ -130,7 +130,7 @@ api_structs! {
         pub api_version: Symbol,
         pub kind: Symbol,
         pub namespace: Symbol,
-        pub name: Symbol,
+        pub name: Name,
         pub uid: Uid,
         pub resource_version: ResourceVersion,
         pub field_path: Symbol,

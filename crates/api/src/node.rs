@@ -5,7 +5,7 @@ use std::fmt;
 use crate::intern::Symbol;
 use crate::macros::api_structs;
 use crate::shared::pooled;
-use crate::{Condition, ObjectMeta, Pooled, ResourceList, TaintEffect, Time};
+use crate::{Condition, Name, ObjectMeta, Pooled, ResourceList, TaintEffect, Time};
 
 api_structs! {
     /// `v1.Node`, with what scheduling decisions read.
@@ -20,7 +20,7 @@ api_structs! {
         pub unschedulable: bool,
         pub taints: Vec<Taint>,
         #[serde(rename = "providerID")]
-        pub provider_id: Symbol,
+        pub provider_id: Name,
     }
 
     /// `v1.Taint`; `effect` is NoSchedule, PreferNoSchedule or NoExecute.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate as api;
 use crate::intern::Symbol;
-use crate::{Kind, ObjectMeta};
+use crate::{Kind, Name, ObjectMeta};
 
 macro_rules! object {
     ($($kind:ident),* $(,)?) => {
@@ -138,7 +138,7 @@ pub struct ObjectKey {
     /// The namespace, "" for cluster-scoped kinds.
     pub namespace: Symbol,
     /// The name within the namespace.
-    pub name: Symbol,
+    pub name: Name,
 }
 
 impl Object {

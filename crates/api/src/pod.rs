@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::intern::Symbol;
 use crate::macros::{api_structs, closed_enum, is_default, open_enum, or_default};
 use crate::shared::pooled;
-use crate::{Affinity, Condition, LabelSelector, Labels, ObjectMeta, Quantity};
+use crate::{Affinity, Condition, LabelSelector, Labels, Name, ObjectMeta, Quantity};
 use crate::{Pooled, ResourceList, SharedList, Time, Volume};
 
 api_structs! {
@@ -18,10 +18,10 @@ api_structs! {
 
     /// The specification of a pod.
     pub struct PodSpec {
-        pub node_name: Symbol,
+        pub node_name: Name,
         pub scheduler_name: Symbol,
         pub priority: Option<i32>,
-        pub priority_class_name: Symbol,
+        pub priority_class_name: Name,
         pub preemption_policy: Option<PreemptionPolicy>,
         pub node_selector: Option<Labels>,
         pub affinity: Option<Pooled<Affinity>>,
@@ -107,8 +107,8 @@ api_structs! {
     /// A named resource claim of a pod: one of the two references is set.
     pub struct PodResourceClaim {
         pub name: Symbol,
-        pub resource_claim_name: Option<Symbol>,
-        pub resource_claim_template_name: Option<Symbol>,
+        pub resource_claim_name: Option<Name>,
+        pub resource_claim_template_name: Option<Name>,
     }
 
     /// A gate that keeps a pod from being scheduled until it is removed.
@@ -118,13 +118,13 @@ api_structs! {
 
     /// The pod group a pod belongs to.
     pub struct PodSchedulingGroup {
-        pub pod_group_name: Option<Symbol>,
+        pub pod_group_name: Option<Name>,
     }
 
     /// The group a pod belongs to, in the API of 1.35: a pod group of a workload, or one of its
     /// replicas.
     pub struct WorkloadReference {
-        pub name: Symbol,
+        pub name: Name,
         pub pod_group: Symbol,
         pub pod_group_replica_key: Symbol,
     }
@@ -135,7 +135,7 @@ api_structs! {
         pub conditions: Vec<Condition>,
         pub reason: Symbol,
         pub message: String,
-        pub nominated_node_name: Symbol,
+        pub nominated_node_name: Name,
         pub start_time: Option<Time>,
         pub observed_generation: i64,
         pub container_statuses: SharedList<ContainerStatus>,
@@ -157,13 +157,13 @@ api_structs! {
     /// The claim generated for a `PodResourceClaim`; none if the claim was not needed.
     pub struct PodResourceClaimStatus {
         pub name: Symbol,
-        pub resource_claim_name: Option<Symbol>,
+        pub resource_claim_name: Option<Name>,
     }
 
     /// The claim that the scheduler created for a pod's extended resources.
     pub struct PodExtendedResourceClaimStatus {
         pub request_mappings: Vec<ContainerExtendedResourceRequest>,
-        pub resource_claim_name: Symbol,
+        pub resource_claim_name: Name,
     }
 
     /// The request of that claim for a container's extended resource.
@@ -175,7 +175,7 @@ api_structs! {
 
     /// Node-allocatable resources that a pod consumes through a resource claim.
     pub struct NodeAllocatableResourceClaimStatus {
-        pub resource_claim_name: Symbol,
+        pub resource_claim_name: Name,
         pub containers: Vec<Symbol>,
         pub resources: ResourceList,
     }

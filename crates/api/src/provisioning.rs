@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::intern::Symbol;
 use crate::macros::api_structs;
-use crate::{Condition, Labels, Node, ObjectMeta, Pod, ResourceList, Taint};
+use crate::{Condition, Labels, Name, Node, ObjectMeta, Pod, ResourceList, Taint};
 
 api_structs! {
     /// A pool of nodes that karpenter creates on demand (`karpenter.sh/v1`).
@@ -49,14 +49,14 @@ api_structs! {
     pub struct LabelRequirement {
         pub key: Symbol,
         pub operator: Symbol,
-        pub values: Vec<Symbol>,
+        pub values: Vec<Name>,
     }
 
     /// The provider's own settings of a pool's nodes.
     pub struct NodeClassRef {
         pub group: Symbol,
         pub kind: Symbol,
-        pub name: Symbol,
+        pub name: Name,
     }
 
     /// What a pool's nodes have together.
@@ -75,7 +75,7 @@ api_structs! {
 
     /// What became of a claim: the name of its node once that registered, and how large it is.
     pub struct NodeClaimStatus {
-        pub node_name: Symbol,
+        pub node_name: Name,
         pub capacity: Option<ResourceList>,
         pub allocatable: Option<ResourceList>,
         pub conditions: Vec<Condition>,
@@ -105,7 +105,7 @@ api_structs! {
 
     /// What cluster-autoscaler reports of a node group.
     pub struct NodeGroupStatus {
-        pub name: Symbol,
+        pub name: Name,
         pub health: NodeGroupHealth,
         pub scale_up: NodeGroupScaleUp,
     }
@@ -136,13 +136,13 @@ api_structs! {
 #[serde(rename_all = "camelCase", default)]
 pub struct InstanceType {
     /// The name, such as `m5.large`.
-    pub name: Symbol,
+    pub name: Name,
     /// Where, in which way and at which price it is offered.
     pub offerings: Vec<Offering>,
     /// The architecture, such as `amd64`.
-    pub architecture: Symbol,
+    pub architecture: Name,
     /// The operating systems that it may have.
-    pub operating_systems: Vec<Symbol>,
+    pub operating_systems: Vec<Name>,
     /// What a new node of this kind offers.
     pub resources: ResourceList,
 }
@@ -163,7 +163,7 @@ pub struct Offering {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeGroup {
     /// The group's id at the provider.
-    pub name: Symbol,
+    pub name: Name,
     /// The node that a larger group would have.
     pub node: Node,
     /// The pods of DaemonSets on it.
@@ -183,7 +183,7 @@ struct GroupNode {
 impl<'de> Deserialize<'de> for NodeGroup {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NodeGroup, D::Error> {
         let GroupNode { node, pods } = GroupNode::deserialize(deserializer)?;
-        Ok(NodeGroup { name: Symbol::EMPTY, node, pods })
+        Ok(NodeGroup { name: Name::EMPTY, node, pods })
     }
 }
 
@@ -211,7 +211,7 @@ const NODE_POOL: &str = "karpenter.sh/nodepool";
 
 impl Provisioning {
     /// The NodePool that gives the node this taint until it is set up.
-    pub fn pool_of_startup_taint(&self, node: &Node, taint: &Taint) -> Option<Symbol> {
+    pub fn pool_of_startup_taint(&self, node: &Node, taint: &Taint) -> Option<Name> {
         let name = node.metadata.labels.get_str(NODE_POOL)?;
         let pool = self.node_pools.iter().find(|pool| pool.metadata.name == *name);
         let is_it = |claim: &&NodeClaim| claim.status.node_name == node.metadata.name;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, open_enum};
-use crate::{Condition, NodeSelector, ObjectMeta, Quantity, Time, Uid};
+use crate::{Condition, Name, NodeSelector, ObjectMeta, Quantity, Time, Uid};
 
 api_structs! {
     /// A slice of a driver's devices.
@@ -18,7 +18,7 @@ api_structs! {
     pub struct ResourceSliceSpec {
         pub driver: Symbol,
         pub pool: ResourcePool,
-        pub node_name: Option<Symbol>,
+        pub node_name: Option<Name>,
         pub node_selector: Option<NodeSelector>,
         pub all_nodes: Option<bool>,
         pub devices: Vec<Device>,
@@ -28,7 +28,7 @@ api_structs! {
 
     /// The pool a slice belongs to; only the highest generation counts.
     pub struct ResourcePool {
-        pub name: Symbol,
+        pub name: Name,
         pub generation: i64,
         pub resource_slice_count: i64,
     }
@@ -50,7 +50,7 @@ api_structs! {
         pub attributes: BTreeMap<Symbol, DeviceAttribute>,
         pub capacity: BTreeMap<Symbol, DeviceCapacity>,
         pub consumes_counters: Vec<DeviceCounterConsumption>,
-        pub node_name: Option<Symbol>,
+        pub node_name: Option<Name>,
         pub node_selector: Option<NodeSelector>,
         pub all_nodes: Option<bool>,
         pub taints: Vec<DeviceTaint>,
@@ -149,7 +149,7 @@ api_structs! {
 
     /// One kind of device.
     pub struct ExactDeviceRequest {
-        pub device_class_name: Symbol,
+        pub device_class_name: Name,
         pub selectors: Vec<DeviceSelector>,
         pub allocation_mode: DeviceAllocationMode,
         pub count: i64,
@@ -161,7 +161,7 @@ api_structs! {
     /// One alternative of a prioritized list.
     pub struct DeviceSubRequest {
         pub name: Symbol,
-        pub device_class_name: Symbol,
+        pub device_class_name: Name,
         pub selectors: Vec<DeviceSelector>,
         pub allocation_mode: DeviceAllocationMode,
         pub count: i64,
@@ -223,7 +223,7 @@ api_structs! {
     pub struct ResourceClaimConsumerReference {
         pub api_group: Symbol,
         pub resource: Symbol,
-        pub name: Symbol,
+        pub name: Name,
         pub uid: Uid,
     }
 
@@ -244,14 +244,14 @@ api_structs! {
     pub struct DeviceRequestAllocationResult {
         pub request: Symbol,
         pub driver: Symbol,
-        pub pool: Symbol,
+        pub pool: Name,
         pub device: Symbol,
         pub admin_access: Option<bool>,
         pub tolerations: Vec<DeviceToleration>,
         pub binding_conditions: Vec<Symbol>,
         pub binding_failure_conditions: Vec<Symbol>,
         #[serde(rename = "shareID")]
-        pub share_id: Option<Symbol>,
+        pub share_id: Option<Name>,
         pub consumed_capacity: BTreeMap<Symbol, Quantity>,
     }
 
@@ -265,10 +265,10 @@ api_structs! {
     /// A driver's report on an allocated device.
     pub struct AllocatedDeviceStatus {
         pub driver: Symbol,
-        pub pool: Symbol,
+        pub pool: Name,
         pub device: Symbol,
         #[serde(rename = "shareID")]
-        pub share_id: Option<Symbol>,
+        pub share_id: Option<Name>,
         pub conditions: Vec<Condition>,
     }
 
@@ -305,7 +305,7 @@ api_structs! {
     /// Selects devices by their names; an absent name matches all.
     pub struct DeviceTaintSelector {
         pub driver: Option<Symbol>,
-        pub pool: Option<Symbol>,
+        pub pool: Option<Name>,
         pub device: Option<Symbol>,
     }
 

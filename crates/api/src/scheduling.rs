@@ -2,7 +2,7 @@
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, open_enum};
-use crate::{Condition, ObjectMeta};
+use crate::{Condition, Name, ObjectMeta};
 
 api_structs! {
     /// A group of pods that are scheduled together.
@@ -14,13 +14,13 @@ api_structs! {
 
     /// How the group is scheduled.
     pub struct PodGroupSpec {
-        pub parent_composite_pod_group_name: Option<Symbol>,
+        pub parent_composite_pod_group_name: Option<Name>,
         pub pod_group_template_ref: Option<PodGroupTemplateReference>,
         pub scheduling_policy: PodGroupSchedulingPolicy,
         pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,
         pub resource_claims: Vec<PodGroupResourceClaim>,
         pub disruption_mode: Option<DisruptionMode>,
-        pub priority_class_name: Symbol,
+        pub priority_class_name: Name,
         pub priority: Option<i32>,
     }
 
@@ -51,8 +51,8 @@ api_structs! {
     /// A resource claim shared by the group.
     pub struct PodGroupResourceClaim {
         pub name: Symbol,
-        pub resource_claim_name: Option<Symbol>,
-        pub resource_claim_template_name: Option<Symbol>,
+        pub resource_claim_name: Option<Name>,
+        pub resource_claim_template_name: Option<Name>,
     }
 
     /// The status of a group.
@@ -64,7 +64,7 @@ api_structs! {
     /// The claim generated for a group's resource claim.
     pub struct PodGroupResourceClaimStatus {
         pub name: Symbol,
-        pub resource_claim_name: Option<Symbol>,
+        pub resource_claim_name: Option<Name>,
     }
 
     /// The template from which a group was created.
@@ -74,7 +74,7 @@ api_structs! {
 
     /// The workload and name of that template.
     pub struct WorkloadPodGroupTemplateReference {
-        pub workload_name: Symbol,
+        pub workload_name: Name,
         pub pod_group_template_name: Symbol,
     }
 
@@ -94,7 +94,7 @@ api_structs! {
     pub struct TypedLocalObjectReference {
         pub api_group: Symbol,
         pub kind: Symbol,
-        pub name: Symbol,
+        pub name: Name,
     }
 
     /// A template of a pod group.
@@ -104,7 +104,7 @@ api_structs! {
         pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,
         pub resource_claims: Vec<PodGroupResourceClaim>,
         pub disruption_mode: Option<DisruptionMode>,
-        pub priority_class_name: Symbol,
+        pub priority_class_name: Name,
         pub priority: Option<i32>,
     }
 }

@@ -1,5 +1,5 @@
 //! Compiled selectors: label selectors, node selectors and tolerations as the scheduler matches
-//! them, validated once and compared by interned id.
+//! them, validated once; values are compared as names, not as texts.
 //!
 //! Upstream: `apimachinery/pkg/labels`, `component-helpers/scheduling/corev1/nodeaffinity`,
 //! `api/core/v1/toleration.go`.
@@ -19,7 +19,7 @@ pub use toleration::{find_untolerated_taint, tolerates};
 pub use validate::{is_dns_subdomain, is_label_text};
 
 use crate::intern::Symbol;
-use crate::{LabelSelector, LabelSelectorOperator, Labels};
+use crate::{LabelSelector, LabelSelectorOperator, Labels, Name};
 
 /// Why a selector is invalid: what the API server would reject. Prints like upstream's aggregate, a
 /// single error unchanged and several different ones as a list.
@@ -164,7 +164,7 @@ impl LabelSelector {
         &mut self,
         key: Symbol,
         operator: LabelSelectorOperator,
-        values: Vec<Symbol>,
+        values: Vec<Name>,
     ) {
         let expression = crate::LabelSelectorRequirement { key, operator, values };
         self.match_expressions.push(expression);

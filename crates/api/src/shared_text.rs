@@ -6,10 +6,10 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::Pooled;
 use crate::intern::Symbol;
 use crate::macros::text;
 use crate::shared::pooled;
+use crate::{Name, Pooled};
 
 /// A text. Equal ones are stored once, as long as there is one.
 #[derive(Clone, PartialEq, Hash, Default, Serialize)]
@@ -36,6 +36,12 @@ impl From<&str> for SharedText {
 impl From<Symbol> for SharedText {
     fn from(text: Symbol) -> SharedText {
         SharedText::from(text.as_str())
+    }
+}
+
+impl From<Name> for SharedText {
+    fn from(name: Name) -> SharedText {
+        SharedText::from(name.text().as_str())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, closed_enum, open_enum};
-use crate::{AwsElasticBlockStoreVolumeSource, AzureDiskVolumeSource, CinderVolumeSource};
+use crate::{AwsElasticBlockStoreVolumeSource, AzureDiskVolumeSource, CinderVolumeSource, Name};
 use crate::{Condition, LabelSelector, NodeSelector, ObjectMeta, ObjectReference};
 use crate::{GcePersistentDiskVolumeSource, PortworxVolumeSource, Present, Quantity};
 use crate::{IscsiVolumeSource, RbdVolumeSource, ResourceList};
@@ -23,10 +23,10 @@ api_structs! {
         pub access_modes: Vec<PersistentVolumeAccessMode>,
         pub claim_ref: Option<ObjectReference>,
         pub persistent_volume_reclaim_policy: Symbol,
-        pub storage_class_name: Symbol,
+        pub storage_class_name: Name,
         pub volume_mode: Option<PersistentVolumeMode>,
         pub node_affinity: Option<VolumeNodeAffinity>,
-        pub volume_attributes_class_name: Option<Symbol>,
+        pub volume_attributes_class_name: Option<Name>,
         pub csi: Option<CsiPersistentVolumeSource>,
         pub gce_persistent_disk: Option<GcePersistentDiskVolumeSource>,
         pub aws_elastic_block_store: Option<AwsElasticBlockStoreVolumeSource>,
@@ -50,7 +50,7 @@ api_structs! {
     /// `v1.CSIPersistentVolumeSource`; the driver and handle identify the volume.
     pub struct CsiPersistentVolumeSource {
         pub driver: Symbol,
-        pub volume_handle: Symbol,
+        pub volume_handle: Name,
         pub read_only: bool,
     }
 
@@ -74,10 +74,10 @@ api_structs! {
         pub access_modes: Vec<PersistentVolumeAccessMode>,
         pub selector: Option<LabelSelector>,
         pub resources: VolumeResourceRequirements,
-        pub volume_name: Symbol,
-        pub storage_class_name: Option<Symbol>,
+        pub volume_name: Name,
+        pub storage_class_name: Option<Name>,
         pub volume_mode: Option<PersistentVolumeMode>,
-        pub volume_attributes_class_name: Option<Symbol>,
+        pub volume_attributes_class_name: Option<Name>,
     }
 
     /// A claim's requested and limited amounts.
@@ -113,7 +113,7 @@ api_structs! {
     /// A label that must have one of the values.
     pub struct TopologySelectorLabelRequirement {
         pub key: Symbol,
-        pub values: Vec<Symbol>,
+        pub values: Vec<Name>,
     }
 
     /// The CSI drivers of a node.
@@ -131,7 +131,7 @@ api_structs! {
     pub struct CsiNodeDriver {
         pub name: Symbol,
         #[serde(rename = "nodeID")]
-        pub node_id: Symbol,
+        pub node_id: Name,
         pub topology_keys: Vec<Symbol>,
         pub allocatable: Option<VolumeNodeResources>,
     }
@@ -159,7 +159,7 @@ api_structs! {
     pub struct CsiStorageCapacity {
         pub metadata: ObjectMeta,
         pub node_topology: Option<LabelSelector>,
-        pub storage_class_name: Symbol,
+        pub storage_class_name: Name,
         pub capacity: Option<Quantity>,
         pub maximum_volume_size: Option<Quantity>,
     }
@@ -175,12 +175,12 @@ api_structs! {
     pub struct VolumeAttachmentSpec {
         pub attacher: Symbol,
         pub source: VolumeAttachmentSource,
-        pub node_name: Symbol,
+        pub node_name: Name,
     }
 
     /// The volume, by the name of its object.
     pub struct VolumeAttachmentSource {
-        pub persistent_volume_name: Option<Symbol>,
+        pub persistent_volume_name: Option<Name>,
         pub inline_volume_spec: Option<Box<PersistentVolumeSpec>>,
     }
 

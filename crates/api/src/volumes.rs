@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::intern::Symbol;
 use crate::macros::{api_structs, text};
-use crate::{ObjectMeta, PersistentVolumeClaimSpec};
+use crate::{Name, ObjectMeta, PersistentVolumeClaimSpec};
 
 /// A source of which only the presence matters; its content is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ api_structs! {
 
     /// A reference to a claim in the pod's namespace.
     pub struct PersistentVolumeClaimVolumeSource {
-        pub claim_name: Symbol,
+        pub claim_name: Name,
         pub read_only: bool,
     }
 

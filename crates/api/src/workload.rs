@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::intern::Symbol;
 use crate::macros::api_structs;
-use crate::{Condition, LabelSelector, Labels, ObjectMeta, PodSpec, PreemptionPolicy};
+use crate::{Condition, LabelSelector, Labels, Name, ObjectMeta, PodSpec, PreemptionPolicy};
 
 api_structs! {
     /// A namespace; its labels are matched by namespace selectors.
@@ -135,7 +135,7 @@ api_structs! {
         pub desired_healthy: i32,
         pub expected_pods: i32,
         pub observed_generation: i64,
-        pub disrupted_pods: std::collections::BTreeMap<Symbol, crate::Time>,
+        pub disrupted_pods: std::collections::BTreeMap<Name, crate::Time>,
         pub conditions: Vec<Condition>,
     }
 

@@ -12,9 +12,8 @@ use crate::moments::Moments;
 use crate::remote::{Outgoing, Remote, RequestKey, RequestResult, WriteOutcome};
 use crate::schedulers::Schedulers;
 use kubestep_api::admission::identify;
-use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    ControllerReports, Kind, Node, Object, ObjectKey, Pod, Provisioning, Time, defaults,
+    ControllerReports, Kind, Name, Node, Object, ObjectKey, Pod, Provisioning, Time, defaults,
 };
 use kubestep_framework::host::{ApiEvent, ExtenderCall};
 use kubestep_framework::objects::Objects;
@@ -40,7 +39,7 @@ pub struct Write {
 #[derive(Clone, Default)]
 pub struct ApiServer {
     pub(super) objects: Objects,
-    nodes: Arc<HashMap<Symbol, Arc<Node>>>,
+    nodes: Arc<HashMap<Name, Arc<Node>>>,
     changes: VecDeque<Change>,
     pub(super) events: Vec<ApiEvent>,
     deleted_pods: Vec<NamespacedName>,
@@ -70,7 +69,7 @@ impl ApiServer {
     }
 
     /// The node of that name.
-    pub fn node(&self, name: Symbol) -> Option<&Arc<Node>> {
+    pub fn node(&self, name: Name) -> Option<&Arc<Node>> {
         self.nodes.get(&name)
     }
 
@@ -308,7 +307,7 @@ impl ApiServer {
         if metadata.name.is_empty() && !metadata.generate_name.is_empty() {
             // Upstream's suffix is five random characters.
             let name = format!("{}{revision:05}", metadata.generate_name);
-            metadata.name = Symbol::new(&name);
+            metadata.name = Name::new(&name);
         }
         identify(object);
     }
@@ -346,7 +345,7 @@ fn is_another(old: &Object, new: &Object) -> bool {
 
 /// The server's message for a pod that does not exist.
 pub(super) fn not_found(key: NamespacedName) -> String {
-    format!("pods {:?} not found", key.name.as_str())
+    format!("pods {:?} not found", key.name)
 }
 
 pub(super) fn object_key(kind: Kind, key: NamespacedName) -> ObjectKey {

@@ -5,8 +5,7 @@ use std::task::Poll;
 
 use crate::remote::{PodRef, Request, RequestResult, WriteOutcome};
 use crate::{ApiServer, World};
-use kubestep_api::Uid;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Uid};
 use kubestep_framework::extender::binding_in;
 use kubestep_framework::host::{Host, HostError};
 
@@ -37,7 +36,7 @@ impl ApiServer {
     }
 
     /// The watch may have reported the binding already.
-    fn bind_if_open(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+    fn bind_if_open(&mut self, pod: PodRef, node: Name) -> Result<(), String> {
         match self.objects.pod(pod.key) {
             Some(known) if known.spec.node_name == node => Ok(()),
             _ => self.bind_locally(pod, node),

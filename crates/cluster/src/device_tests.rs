@@ -62,10 +62,10 @@ fn claim_now(world: &World, name: &str) -> ResourceClaim {
 }
 
 /// The devices of a claim, and its users.
-fn allocated(world: &World, name: &str) -> (Vec<&'static str>, Vec<&'static str>) {
+fn allocated(world: &World, name: &str) -> (Vec<&'static str>, Vec<String>) {
     let status = claim_now(world, name).status;
     let results = status.allocation.into_iter().flat_map(|allocation| allocation.devices.results);
-    let users = status.reserved_for.iter().map(|user| user.name.as_str()).collect();
+    let users = status.reserved_for.iter().map(|user| user.name.to_string()).collect();
     (results.map(|result| result.device.as_str()).collect(), users)
 }
 
@@ -79,11 +79,11 @@ fn claims_are_allocated_reserved_and_shared() {
         world.create(user(name, claim).into());
     }
     let records = world.run(4);
-    let nodes: Vec<_> =
-        records.iter().map(|record| record.node.map(|node| node.as_str())).collect();
-    assert_eq!(nodes, [Some("n1"), Some("n1"), Some("n1"), None]);
-    assert_eq!(allocated(&world, "one"), (vec!["a"], vec!["p1", "p3"]));
-    assert_eq!(allocated(&world, "two"), (vec!["b"], vec!["p2"]));
+    let nodes: Vec<_> = records.iter().map(|record| record.node).collect();
+    let first = Some("n1".into());
+    assert_eq!(nodes, [first, first, first, None]);
+    assert_eq!(allocated(&world, "one"), (vec!["a"], vec!["p1".to_owned(), "p3".to_owned()]));
+    assert_eq!(allocated(&world, "two"), (vec!["b"], vec!["p2".to_owned()]));
     let written = claim_now(&world, "one");
     assert_eq!(
         written.metadata.finalizers[..],
@@ -104,7 +104,7 @@ fn claims_are_allocated_reserved_and_shared() {
     world.update(claim("two", json!({})));
     world.advance(2_000_000);
     assert_eq!(world.step().unwrap().node, Some("n1".into()));
-    assert_eq!(allocated(&world, "three"), (vec!["b"], vec!["p4"]));
+    assert_eq!(allocated(&world, "three"), (vec!["b"], vec!["p4".to_owned()]));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_claim_on_the_wrong_node_is_deallocated() {
     );
     world.advance(2_000_000);
     assert_eq!(world.step().unwrap().node, Some("n1".into()));
-    assert_eq!(allocated(&world, "one"), (vec!["a"], vec!["p"]));
+    assert_eq!(allocated(&world, "one"), (vec!["a"], vec!["p".to_owned()]));
 }
 
 /// PreBind waits until the informer lists the claim that the plugin created.
@@ -257,21 +257,21 @@ fn devices_stand_in_for_an_extended_resource() {
     let pod = world.api().objects().pod(key("p")).unwrap().clone();
     let status = pod.status.extended_resource_claim_status.clone().unwrap();
     let name = status.resource_claim_name;
-    assert!(name.starts_with("p-extended-resources-"), "{name}");
-    assert_eq!(allocated(&world, &name), (vec!["a", "b"], vec!["p"]));
+    assert!(name.text().starts_with("p-extended-resources-"), "{name}");
+    assert_eq!(allocated(&world, &name.text()), (vec!["a", "b"], vec!["p".to_owned()]));
     let mapping = serde_json::to_value(&status.request_mappings).unwrap();
     let expected = json!({
         "containerName": "main", "resourceName": "example.com/gpu",
         "requestName": "container-0-request-0",
     });
     assert_eq!(mapping, json!([expected]));
-    let claim = claim_now(&world, &name);
+    let claim = claim_now(&world, &name.text());
     assert_eq!(claim.metadata.controller().unwrap().uid, pod.metadata.uid);
     // No device is left for another pod.
     let another = kubestep_framework::testing::pod;
     world.create(another("q").requests("example.com/gpu", "1").into());
     assert_eq!(world.step().unwrap().outcome, Outcome::Unschedulable);
-    assert!(world.delete(Kind::ResourceClaim, key(&name)));
+    assert!(world.delete(Kind::ResourceClaim, key(&name.text())));
 }
 
 #[test]

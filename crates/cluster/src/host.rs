@@ -10,7 +10,7 @@ use crate::remote::{PodRef, Request, RequestKey, WriteOutcome};
 use crate::volume_controller;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, ConditionStatus, Kind, NodeAllocatableResourceClaimStatus, Object,
+    Condition, ConditionStatus, Kind, Name, NodeAllocatableResourceClaimStatus, Object,
     PodExtendedResourceClaimStatus, PodPhase, ResourceClaim, Time, Uid,
 };
 use kubestep_framework::extender;
@@ -54,7 +54,7 @@ impl ApiServer {
         Some(self.remote.as_mut()?.send(key, request))
     }
 
-    pub(super) fn bind_locally(&mut self, pod: PodRef, node: Symbol) -> Result<(), String> {
+    pub(super) fn bind_locally(&mut self, pod: PodRef, node: Name) -> Result<(), String> {
         let PodRef { key, uid } = pod;
         let current = self.objects.pod(key).ok_or_else(|| not_found(key))?;
         if current.metadata.uid != uid {
@@ -63,11 +63,7 @@ impl ApiServer {
         }
         if !current.spec.node_name.is_empty() {
             let bound = current.spec.node_name;
-            return Err(format!(
-                "pod {} is already assigned to node {:?}",
-                key.name,
-                bound.as_str()
-            ));
+            return Err(format!("pod {} is already assigned to node {:?}", key.name, bound));
         }
         let now = self.now.truncated_to_seconds();
         self.change_pod(key, |pod| {
@@ -80,7 +76,7 @@ impl ApiServer {
             set_condition(&mut pod.status.conditions, scheduled, now);
             pod.spec.node_name = node;
             pod.status.phase = PodPhase::Running;
-            pod.status.nominated_node_name = Symbol::EMPTY;
+            pod.status.nominated_node_name = Name::EMPTY;
         })
     }
 }
@@ -130,7 +126,7 @@ fn set_condition(conditions: &mut Vec<Condition>, mut condition: Condition, now:
 }
 
 fn missing(kind: Kind, key: NamespacedName) -> String {
-    format!("{} {:?} not found", kind.plural(), key.name.as_str())
+    format!("{} {:?} not found", kind.plural(), key.name)
 }
 
 impl SchedulerHost for ApiServer {
@@ -140,7 +136,7 @@ impl SchedulerHost for ApiServer {
 }
 
 impl Host for ApiServer {
-    fn bind(&mut self, key: NamespacedName, uid: Uid, node: Symbol) -> Poll<Result<(), HostError>> {
+    fn bind(&mut self, key: NamespacedName, uid: Uid, node: Name) -> Poll<Result<(), HostError>> {
         self.faults.bind(key)?;
         let pod = PodRef { key, uid };
         match self.request(RequestKey::Bind(uid), Request::Bind { pod, node }) {
@@ -227,7 +223,7 @@ impl Host for ApiServer {
         self.name(&mut object);
         let (kind, key) = (object.kind(), NamespacedName::of(&object));
         if self.get(kind, key).is_some() {
-            let text = format!("{} {:?} already exists", kind.plural(), key.name.as_str());
+            let text = format!("{} {:?} already exists", kind.plural(), key.name);
             return Poll::Ready(Err(text.into()));
         }
         self.put(object);

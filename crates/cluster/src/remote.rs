@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Condition, Kind, NodeAllocatableResourceClaimStatus, Object, Uid};
+use kubestep_api::{Condition, Kind, Name, NodeAllocatableResourceClaimStatus, Object, Uid};
 use kubestep_api::{ObjectKey, PodExtendedResourceClaimStatus, ResourceClaim, ResourceVersion};
 use kubestep_framework::host::{ApiEvent, ExtenderCall, PodStatusPatch};
 use kubestep_framework::pod::NamespacedName;
@@ -34,7 +34,7 @@ pub enum Request {
         /// The pod with the UID that it had then.
         pod: PodRef,
         /// The node to bind it to.
-        node: Symbol,
+        node: Name,
     },
     /// Lets an extender bind a pod.
     ExtenderBind {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::World;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Duration, Lease, Leases, Pod, Time};
+use kubestep_api::{Duration, Lease, Leases, Name, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 
 /// How long a scheduler may be silent before that is reported.
@@ -61,9 +61,9 @@ pub struct MissingReports {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReplicaVersion {
     /// The lease that it would take.
-    pub lease: Symbol,
+    pub lease: Name,
     /// Name of the replica.
-    pub replica: Symbol,
+    pub replica: Name,
     /// Its version, with the version that it emulates if that differs.
     pub version: String,
 }
@@ -131,8 +131,10 @@ impl Schedulers {
     /// What leases and reports show at `now`.
     pub fn new(leases: &Leases, reports: &PodReports, now: Time) -> Schedulers {
         let silent = reports.silent(now);
-        let named = |name: Symbol| {
-            name == DEFAULT.1 || reports.last.contains_key(&name) || name.contains("scheduler")
+        let named = |name: Name| {
+            let text = name.text();
+            let reported = || Some(reports.last.contains_key(&Symbol::known(&text)?));
+            text == DEFAULT.1 || text.contains("scheduler") || reported().unwrap_or(false)
         };
         // One that reported after its lease ended runs without leader election.
         let is_in_use = |lease: &&Lease| {
@@ -259,8 +261,8 @@ impl MissingReports {
 }
 
 /// The scheduler name that the replicas of a lease serve.
-fn scheduler_of(lease: Symbol) -> Symbol {
-    if lease == DEFAULT.1 { DEFAULT.0.into() } else { lease }
+fn scheduler_of(lease: Name) -> Symbol {
+    if lease == DEFAULT.1 { DEFAULT.0.into() } else { lease.interned() }
 }
 
 /// The versions of the candidates of each lease whose candidates differ.
@@ -281,7 +283,7 @@ fn versions(leases: &Leases) -> Vec<ReplicaVersion> {
         .collect();
     all.sort_by_key(|one| (one.lease, one.replica));
     let differs = |one: &ReplicaVersion| {
-        one.lease.contains("scheduler")
+        one.lease.text().contains("scheduler")
             && all.iter().any(|other| other.lease == one.lease && other.version != one.version)
     };
     all.iter().filter(|one| differs(one)).cloned().collect()

@@ -44,7 +44,7 @@ fn the_setting_picks_among_the_best() {
     let taken = |tie_break| {
         let record = first_cycle(tie_break, &["3", "3", "1", "3", "1"]);
         let tied = record.tied_nodes();
-        let tie: Vec<_> = tied.iter().map(|id| record.nodes.name(*id).as_str()).collect();
+        let tie: Vec<_> = tied.iter().map(|id| record.nodes.name(*id).text()).collect();
         assert_eq!(tie, ["n3", "n5"]);
         assert_eq!(record.tie_break, tie_break);
         record.node.unwrap()

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    CsiPersistentVolumeSource, Kind, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
-    NodeSelectorTerm, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim,
-    PersistentVolumeClaimPhase, PersistentVolumePhase, StorageClass, TopologySelectorTerm,
-    VolumeNodeAffinity,
+    CsiPersistentVolumeSource, Kind, Name, NodeSelector, NodeSelectorOperator,
+    NodeSelectorRequirement, NodeSelectorTerm, Object, ObjectReference, PersistentVolume,
+    PersistentVolumeClaim, PersistentVolumeClaimPhase, PersistentVolumePhase, StorageClass,
+    TopologySelectorTerm, VolumeNodeAffinity,
 };
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volumes;
@@ -68,7 +68,7 @@ fn bound_claim(claim: &PersistentVolumeClaim, volume: &PersistentVolume) -> Pers
 /// Creates a volume for a claim with a selected node.
 fn provision(api: &mut ApiServer, claim: &PersistentVolumeClaim) {
     let Some(node) = claim.metadata.annotations.get_str(SELECTED_NODE) else { return };
-    let node = Symbol::new(node);
+    let node = Name::new(node);
     if !claim.spec.volume_name.is_empty() {
         return;
     }
@@ -83,7 +83,7 @@ fn provision(api: &mut ApiServer, claim: &PersistentVolumeClaim) {
 /// selected node that the CSI driver reports as topology keys in the CSINode; none for a driver
 /// without topology keys. Without an entry of the driver, the topologies that the class allows;
 /// otherwise the host name, if the node has one.
-fn topology(api: &ApiServer, class: &StorageClass, node: Symbol) -> Vec<(Symbol, Symbol)> {
+fn topology(api: &ApiServer, class: &StorageClass, node: Name) -> Vec<(Symbol, Name)> {
     let Some(object) = api.node(node) else { return Vec::new() };
     let labels = &object.metadata.labels;
     let has = |key: &Symbol| labels.get(*key).map(|value| (*key, *value));
@@ -110,11 +110,11 @@ fn topology(api: &ApiServer, class: &StorageClass, node: Symbol) -> Vec<(Symbol,
 fn new_volume(
     claim: &PersistentVolumeClaim,
     provisioner: Symbol,
-    topology: Vec<(Symbol, Symbol)>,
+    topology: Vec<(Symbol, Name)>,
 ) -> PersistentVolume {
     let mut volume = PersistentVolume::default();
     let (from, spec) = (&claim.metadata, &mut volume.spec);
-    let name = Symbol::from(format!("pvc-{}-{}", from.namespace, from.name));
+    let name = Name::from(format!("pvc-{}-{}", from.namespace, from.name));
     spec.capacity = claim.spec.resources.requests.clone();
     spec.access_modes = claim.spec.access_modes.clone();
     spec.volume_mode = claim.spec.volume_mode;
@@ -135,18 +135,18 @@ fn new_volume(
         read_only: false,
     });
     volume.metadata.name = name;
-    volume.metadata.uid = name.as_str().into();
+    volume.metadata.uid = name.text().as_str().into();
     volume.metadata.annotations.insert(PROVISIONED_BY.into(), provisioner.into());
     volume.status.phase = PersistentVolumePhase::Bound;
     volume
 }
 
 /// Node affinity for nodes with all these labels; `None` for all nodes.
-fn only_on(topology: Vec<(Symbol, Symbol)>) -> Option<VolumeNodeAffinity> {
+fn only_on(topology: Vec<(Symbol, Name)>) -> Option<VolumeNodeAffinity> {
     if topology.is_empty() {
         return None;
     }
-    let expression = |(key, value): (Symbol, Symbol)| NodeSelectorRequirement {
+    let expression = |(key, value): (Symbol, Name)| NodeSelectorRequirement {
         key,
         operator: NodeSelectorOperator::In,
         values: vec![value],

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    LabelSelector, LabelSelectorRequirement, NodeAffinity, NodeSelector, NodeSelectorRequirement,
-    NodeSelectorTerm, PreferredSchedulingTerm,
+    LabelSelector, LabelSelectorRequirement, Name, NodeAffinity, NodeSelector,
+    NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm,
 };
 
 use super::encode::{Map, list};
@@ -47,6 +47,7 @@ argument_values! {
     i64: int64, value => (*value).into();
     String: text, value => value.as_str().into();
     Symbol: symbol, value => value.as_str().into();
+    Name: name, value => value.text().as_str().into();
     Duration: duration, value => YamlValue::Text(value.to_string());
 }
 
@@ -152,11 +153,11 @@ impl ArgumentValue for NodeAffinity {
     }
 }
 
-fn labels(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Vec<(Symbol, Symbol)> {
+fn labels(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> Vec<(Symbol, Name)> {
     match node {
         YamlValue::Map(entries) => entries
             .iter()
-            .map(|(key, value)| (Symbol::new(key), r.symbol(value, &path.field(key))))
+            .map(|(key, value)| (Symbol::new(key), r.name(value, &path.field(key))))
             .collect(),
         other => {
             // A map of fields with none known: says what was expected.
@@ -175,7 +176,7 @@ fn label_requirement(
     let requirement = LabelSelectorRequirement {
         key: f.or_zero("key", Reader::symbol),
         operator: f.or_zero("operator", Reader::text).as_str().into(),
-        values: f.list("values", Reader::symbol).unwrap_or_default(),
+        values: f.list("values", Reader::name).unwrap_or_default(),
     };
     f.finish();
     requirement
@@ -213,7 +214,7 @@ fn node_requirement(r: &mut Reader, node: &YamlValue, path: &FieldPath) -> NodeS
     let requirement = NodeSelectorRequirement {
         key: f.or_zero("key", Reader::symbol),
         operator: f.or_zero("operator", Reader::text).as_str().into(),
-        values: f.list("values", Reader::symbol).unwrap_or_default(),
+        values: f.list("values", Reader::name).unwrap_or_default(),
     };
     f.finish();
     requirement
@@ -230,7 +231,7 @@ fn write_node_requirement(requirement: &NodeSelectorRequirement) -> YamlValue {
     Map::default()
         .put("key", requirement.key.as_str())
         .put("operator", requirement.operator.as_str())
-        .put_some("values", list(&requirement.values, Symbol::write))
+        .put_some("values", list(&requirement.values, Name::write))
         .into()
 }
 

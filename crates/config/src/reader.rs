@@ -11,7 +11,7 @@ use super::path::FieldPath;
 use super::problem::Problem;
 use super::suggest::closest;
 use super::yaml_value::YamlValue;
-use kubestep_api::Duration;
+use kubestep_api::{Duration, Name};
 
 /// Collects problems while a tree is read.
 pub struct Reader {
@@ -93,6 +93,11 @@ impl Reader {
     /// Reads a string and interns it.
     pub fn symbol(&mut self, node: &YamlValue, path: &FieldPath) -> Symbol {
         Symbol::from(self.text(node, path))
+    }
+
+    /// Reads a string as a name.
+    pub fn name(&mut self, node: &YamlValue, path: &FieldPath) -> Name {
+        Name::from(self.text(node, path))
     }
 
     /// Reads a boolean; anything else is a problem, and `false`.

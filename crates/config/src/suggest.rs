@@ -1,17 +1,21 @@
 //! Finds the known name that is most similar to an unknown one, for error messages.
 
+use kubestep_api::Name;
+
 /// The candidate with the smallest edit distance to `name`, if that is at most a quarter of the
 /// length, as for a typo.
-pub fn closest(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'static str>,
-) -> Option<&'static str> {
+pub fn closest<T: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = T>) -> Option<T> {
     candidates
         .into_iter()
-        .map(|candidate| (distance(name, candidate), candidate))
+        .map(|candidate| (distance(name, candidate.as_ref()), candidate))
         .filter(|(distance, _)| *distance <= limit(name))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Like [`closest`], for names.
+pub fn closest_name(name: Name, candidates: impl IntoIterator<Item = Name>) -> Option<Name> {
+    closest(&name.text(), candidates.into_iter().map(Name::text)).map(|near| Name::new(&near))
 }
 
 /// Whether `name` differs from `candidate` so little that it may be a typo of it.

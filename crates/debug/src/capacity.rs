@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, PreemptionPolicy};
+use kubestep_api::{Kind, Name, Object, PreemptionPolicy};
 use kubestep_cluster::World;
 use kubestep_cluster::workload::ExpandedWorkload;
 use kubestep_framework::pod::NamespacedName;
@@ -18,7 +18,7 @@ pub struct Capacity {
     /// How many more pods would fit without preemption.
     pub fit: usize,
     /// The nodes, and how many pods on each.
-    pub nodes: BTreeMap<Symbol, usize>,
+    pub nodes: BTreeMap<Name, usize>,
     /// What rejects the next pod; `None` if the limit was reached.
     pub stopped: Option<CapacityLimit>,
 }
@@ -65,7 +65,7 @@ fn spare_others(object: &mut Object) {
 }
 
 /// Runs cycles until the pod had one. Returns its node, or what rejected it.
-fn attempt(world: &mut World, pod: NamespacedName) -> Result<Symbol, CapacityLimit> {
+fn attempt(world: &mut World, pod: NamespacedName) -> Result<Name, CapacityLimit> {
     while may_be_tried(world, pod) {
         let Some(record) = world.step() else { break };
         if record.pod != pod {
@@ -148,8 +148,8 @@ mod tests {
     fn pods_are_counted_until_one_does_not_fit() {
         let (world, pod) = (world(2), workload(half_a_core()));
         let found = capacity(&world, &pod, 0, 100);
-        let nodes: Vec<_> = found.nodes.iter().map(|(name, pods)| (name.as_str(), *pods)).collect();
-        assert_eq!((found.fit, nodes), (8, vec![("n0", 4), ("n1", 4)]));
+        let nodes: Vec<_> = found.nodes.iter().map(|(name, pods)| (*name, *pods)).collect();
+        assert_eq!((found.fit, nodes), (8, vec![("n0".into(), 4), ("n1".into(), 4)]));
         let message = "0/2 nodes are available: 2 Insufficient cpu.".to_owned();
         let plugins = vec![("NodeResourcesFit".into(), 2)];
         assert_eq!(found.stopped, Some(CapacityLimit { message, plugins }));

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::trace::History;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::certainty::{Certainty, ScoreLead, Uncertainty};
@@ -41,7 +42,7 @@ impl SessionCertainty {
         history: &History,
         probe: &Probe,
         feasible: &[NodeId],
-        node: Option<Symbol>,
+        node: Option<Name>,
     ) -> Option<SessionCertainty> {
         let mut record = CycleRecord {
             cycle: u64::MAX,
@@ -106,7 +107,7 @@ fn names(probe: &Probe) -> Arc<NodeNames> {
     for node in probe.snapshot().iter() {
         let at = node.id.index();
         if nodes.names.len() <= at {
-            nodes.names.resize(at + 1, Symbol::EMPTY);
+            nodes.names.resize(at + 1, Name::EMPTY);
         }
         nodes.names[at] = node.name;
         nodes.order.push(node.id);

@@ -7,8 +7,8 @@ use crate::input::Input;
 use crate::ledger::NodeAmounts;
 use crate::session::Session;
 use crate::trace::Entry;
-use kubestep_api::ObjectKey;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, ObjectKey};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{HintRecord, Outcome, QueueMove, QueueName};
@@ -30,7 +30,7 @@ pub struct DecisionEffect {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node that was reserved for it.
-    pub node: Symbol,
+    pub node: Name,
     /// The plugin on whose behalf it was rejected or allowed; `None`: all.
     pub plugin: Option<Symbol>,
     /// The plugins that still hold it.
@@ -86,7 +86,7 @@ struct NodeState {
 }
 
 impl NodeState {
-    fn of(world: &World, node: Symbol) -> NodeState {
+    fn of(world: &World, node: Name) -> NodeState {
         let mut nodes = world.scheduler().cache().nodes();
         let amounts = nodes.find(|info| info.name == node).map(|info| NodeAmounts::of(info));
         NodeState { amounts, reserved: world.scheduler().reserved_objects() }
@@ -97,7 +97,7 @@ impl NodeState {
 fn look_back(
     session: &Session,
     pod: NamespacedName,
-    node: Symbol,
+    node: Name,
     plugin: Option<Symbol>,
     before: &NodeState,
 ) -> DecisionEffect {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use kubestep_api::Node;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Node};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::shards::Shards;
 use kubestep_framework::resource::Resource;
@@ -63,9 +62,9 @@ pub(crate) struct NodeVersion<'a> {
 /// change after it.
 #[derive(Clone, Default, Debug)]
 pub struct Ledger {
-    nodes: Shards<Symbol, Arc<Changes>>,
+    nodes: Shards<Name, Arc<Changes>>,
     /// The name of the last node with each id.
-    names: Arc<HashMap<NodeId, Symbol>>,
+    names: Arc<HashMap<NodeId, Name>>,
 }
 
 impl Ledger {
@@ -93,7 +92,7 @@ impl Ledger {
     pub fn truncate(&mut self, len: usize) {
         let is_later = |changes: &Changes| changes.last().is_some_and(|(at, _)| *at > len);
         let later = self.nodes.iter().filter(|(_, changes)| is_later(changes));
-        let later: Vec<Symbol> = later.map(|(name, _)| *name).collect();
+        let later: Vec<Name> = later.map(|(name, _)| *name).collect();
         for name in later {
             let Some(changes) = self.nodes.get_mut(&name) else { continue };
             let keep = changes.partition_point(|(at, _)| *at <= len);
@@ -112,7 +111,7 @@ impl Ledger {
             _ => false,
         };
         let old = self.nodes.iter().filter(|(_, changes)| is_old(changes));
-        let old: Vec<Symbol> = old.map(|(name, _)| *name).collect();
+        let old: Vec<Name> = old.map(|(name, _)| *name).collect();
         for name in old {
             let Some(changes) = self.nodes.get_mut(&name) else { continue };
             let held = changes.partition_point(|(at, _)| *at <= len).saturating_sub(1);
@@ -129,12 +128,12 @@ impl Ledger {
     }
 
     /// The amounts of a node after the first `len` entries; `None` if it did not exist.
-    pub fn after(&self, node: Symbol, len: usize) -> Option<&NodeAmounts> {
+    pub fn after(&self, node: Name, len: usize) -> Option<&NodeAmounts> {
         self.version_after(node, len).map(|version| version.amounts)
     }
 
     /// Like [`Ledger::after`], with the numbers of entries from which and to which they apply.
-    pub(crate) fn version_after(&self, node: Symbol, len: usize) -> Option<NodeVersion<'_>> {
+    pub(crate) fn version_after(&self, node: Name, len: usize) -> Option<NodeVersion<'_>> {
         let changes = self.nodes.get(&node)?;
         // The newest is asked for most often.
         let at = match changes.last() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashSet;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
-use kubestep_api::{Event, KueueWorkload, OwnerReference, Time};
+use kubestep_api::{Event, KueueWorkload, Name, OwnerReference, Time};
 use kubestep_cluster::World;
 
 use crate::why;
@@ -34,7 +34,7 @@ pub fn notices(world: &World) -> Vec<String> {
 }
 
 /// Namespace, kind and name of each owner that has a pod.
-fn owners_of_pods(world: &World) -> HashSet<(Symbol, Symbol, Symbol)> {
+fn owners_of_pods(world: &World) -> HashSet<(Symbol, Symbol, Name)> {
     let pods = world.api().objects().pods.values();
     let owned = pods.flat_map(|pod| {
         let owners = pod.metadata.owner_references.iter();
@@ -43,7 +43,7 @@ fn owners_of_pods(world: &World) -> HashSet<(Symbol, Symbol, Symbol)> {
     owned.collect()
 }
 
-fn key(workload: &KueueWorkload, owner: &OwnerReference) -> (Symbol, Symbol, Symbol) {
+fn key(workload: &KueueWorkload, owner: &OwnerReference) -> (Symbol, Symbol, Name) {
     (workload.metadata.namespace, owner.kind, owner.name)
 }
 
@@ -67,7 +67,7 @@ fn not_admitted(workload: &KueueWorkload, owner: &OwnerReference, now: Time) -> 
 
 /// The last event of each object, unless it is old.
 fn rejections(events: &[Event], now: Time) -> Vec<String> {
-    let mut last: BTreeMap<(Symbol, Symbol, Symbol), (Time, &Event)> = BTreeMap::new();
+    let mut last: BTreeMap<(Symbol, Symbol, Name), (Time, &Event)> = BTreeMap::new();
     for event in events {
         let object = &event.involved_object;
         let seen = event.last_seen().unwrap_or(now);

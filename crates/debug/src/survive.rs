@@ -6,6 +6,7 @@ use std::fmt;
 use crate::Session;
 use crate::edit::node_set::{domains, label_key};
 use crate::edit::{Edit, EditError, NodeSet};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 
@@ -29,7 +30,7 @@ pub struct Losses {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loss {
     /// The value of the label, or the node's name.
-    pub value: Symbol,
+    pub value: Name,
     /// How many nodes are lost.
     pub nodes: usize,
     /// Which.
@@ -60,7 +61,7 @@ impl Losses {
     }
 
     fn of_nodes(world: &World) -> Result<Losses, EditError> {
-        let mut names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
+        let mut names: Vec<Name> = world.api().nodes().map(|node| node.metadata.name).collect();
         names.sort_unstable();
         if names.is_empty() {
             return Err(EditError("the cluster has no nodes".into()));
@@ -96,7 +97,7 @@ impl Losses {
     }
 
     /// A loss in words: `node a-0`, `topology.kubernetes.io/zone=a`.
-    pub fn describe(key: Symbol, value: Symbol) -> String {
+    pub fn describe(key: Symbol, value: Name) -> String {
         if key == NODE { format!("{NODE} {value}") } else { format!("{key}={value}") }
     }
 }

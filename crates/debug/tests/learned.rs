@@ -10,8 +10,7 @@
     clippy::panic,
     reason = "a test that cannot go on has to stop"
 )]
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_cluster::World;
 use kubestep_config::{FeatureGates, UnknownPlugins, resolve_as};
 use kubestep_debug::learned::known::KnownVerdicts;
@@ -71,7 +70,7 @@ fn fill(world: &mut World, case: &Value) {
 
 /// Whether what was learned is right; `true` if the number is exact.
 fn check(learned: &Learned, case: &Value, at: &str) -> bool {
-    let refused: Vec<Symbol> = serde_json::from_value(case["refused"].clone()).unwrap();
+    let refused: Vec<Name> = serde_json::from_value(case["refused"].clone()).unwrap();
     assert_eq!(learned.contradictions, Vec::<String>::new(), "{at}: {learned:?}");
     let range = learned.at_least..=learned.at_most;
     assert!(range.contains(&refused.len()), "{at}: {refused:?} {learned:?}");

@@ -11,7 +11,7 @@ use crate::effects::{StateUpdate, WaitingRejection};
 use crate::pod::NamespacedName;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Uid};
+use kubestep_api::{Duration, Name, Uid};
 use kubestep_config::ExtensionPoint;
 
 /// The text of an injected fault in a status or an error.
@@ -53,7 +53,7 @@ pub struct CycleState {
     /// Whether all PostFilter plugins are skipped, as during preemption for a pod group.
     pub skip_post_filters: bool,
     /// Pods that a plugin wants activated after this cycle, as (namespace, name).
-    pub pods_to_activate: Vec<(Symbol, Symbol)>,
+    pub pods_to_activate: Vec<(Symbol, Name)>,
     /// Pods that a Permit plugin wants activated at once.
     pub activate_at_once: Vec<NamespacedName>,
     /// Injected faults: plugins that fail, and at which extension points.

@@ -16,7 +16,7 @@ use crate::pod::NamespacedName;
 use crate::snapshot::Snapshot;
 use crate::status::Status;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Pod, Uid};
+use kubestep_api::{Name, Node, Pod, Uid};
 use kubestep_config::types::Extender;
 
 /// The slot of a node that is not in the snapshot, but in an extender's answer.
@@ -28,7 +28,7 @@ pub struct Filtered {
     /// The nodes that passed, in the extender's order.
     pub nodes: Vec<Arc<NodeInfo>>,
     /// The nodes that were rejected, with their statuses.
-    pub rejected: Vec<(Symbol, Status)>,
+    pub rejected: Vec<(Name, Status)>,
 }
 
 /// Why a call of an extender failed, in upstream's words.
@@ -104,7 +104,7 @@ pub fn prioritize(
     pod: &Pod,
     nodes: &[Arc<NodeInfo>],
     host: &mut dyn Host,
-) -> Result<Vec<(Symbol, i64)>, ExtenderError> {
+) -> Result<Vec<(Name, i64)>, ExtenderError> {
     if extender.prioritize_verb.is_empty() {
         return Ok(nodes.iter().map(|node| (node.name, 0)).collect());
     }
@@ -118,7 +118,7 @@ pub fn prioritize(
         .filter_map(|entry| {
             let host = field(entry, "Host")?.as_str()?;
             let score = field(entry, "Score").and_then(Value::as_i64).unwrap_or(0);
-            Some((Symbol::new(host), score))
+            Some((Name::new(host), score))
         })
         .collect())
 }
@@ -130,7 +130,7 @@ pub fn prioritize(
 pub fn bind(
     (index, extender): (usize, &Extender),
     pod: &Pod,
-    node: Symbol,
+    node: Name,
     host: &mut dyn Host,
 ) -> Poll<Result<(), ExtenderError>> {
     let metadata = &pod.metadata;
@@ -145,11 +145,11 @@ pub fn bind(
 }
 
 /// The pod, its UID and the node of a bind call (`ExtenderBindingArgs`); `None` for any other call.
-pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Uid, Symbol)> {
+pub fn binding_in(call: &ExtenderCall) -> Option<(NamespacedName, Uid, Name)> {
     let text = |name| field(&call.body, name)?.as_str();
-    let symbol = |name| text(name).map(Symbol::new);
-    let pod = NamespacedName::new(symbol("PodNamespace")?, symbol("PodName")?);
-    Some((pod, text("PodUID")?.into(), symbol("Node")?))
+    let namespace = Symbol::new(text("PodNamespace")?);
+    let pod = NamespacedName::new(namespace, Name::new(text("PodName")?));
+    Some((pod, text("PodUID")?.into(), text("Node")?.into()))
 }
 
 /// `ExtenderArgs`: node names for an extender with `nodeCacheCapable`, otherwise complete nodes.
@@ -157,7 +157,9 @@ fn node_args(extender: &Extender, pod: &Pod, nodes: &[Arc<NodeInfo>]) -> Value {
     let mut args = Map::new();
     args.insert("Pod".into(), serde_json::to_value(pod).unwrap_or_default());
     let (names, whole) = match extender.node_cache_capable {
-        true => (nodes.iter().map(|node| Value::from(node.name.as_str())).collect(), Value::Null),
+        true => {
+            (nodes.iter().map(|node| Value::from(node.name.text().as_str())).collect(), Value::Null)
+        }
         false => {
             let items: Vec<Value> = nodes
                 .iter()
@@ -182,22 +184,22 @@ pub fn error_text(answer: &Value) -> Option<String> {
     field(answer, "Error")?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn names_field(answer: &Value) -> Option<Vec<Symbol>> {
+fn names_field(answer: &Value) -> Option<Vec<Name>> {
     let names = field(answer, "NodeNames")?.as_array()?;
-    Some(names.iter().map(|name| Symbol::new(name.as_str().unwrap_or_default())).collect())
+    Some(names.iter().map(|name| Name::new(name.as_str().unwrap_or_default())).collect())
 }
 
 fn by_name(
     extender: &Extender,
-    names: &[Symbol],
+    names: &[Name],
     nodes: &[Arc<NodeInfo>],
 ) -> Result<Vec<Arc<NodeInfo>>, ExtenderError> {
-    let find = |name: &Symbol| {
+    let find = |name: &Name| {
         nodes.iter().find(|node| node.name == *name).cloned().ok_or_else(|| {
             let url = &extender.url_prefix;
             ExtenderError::Mismatch(format!(
                 "extender {url:?} claims a filtered node {:?} which is not found in the input node list",
-                name.as_str()
+                name.text()
             ))
         })
     };
@@ -220,16 +222,16 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
 }
 
 /// The rejected nodes. A node in both lists counts as unresolvable.
-fn rejected(answer: &Value) -> Vec<(Symbol, Status)> {
+fn rejected(answer: &Value) -> Vec<(Name, Status)> {
     let map =
         |name: &str| field(answer, name).and_then(Value::as_object).cloned().unwrap_or_default();
     let (unresolvable, failed) = (map("FailedAndUnresolvableNodes"), map("FailedNodes"));
     let mut rejected = Vec::new();
     for (node, message) in &unresolvable {
-        rejected.push((Symbol::new(node), Status::unresolvable(message.as_str().unwrap_or(""))));
+        rejected.push((Name::new(node), Status::unresolvable(message.as_str().unwrap_or(""))));
     }
     for (node, message) in failed.iter().filter(|(node, _)| !unresolvable.contains_key(*node)) {
-        rejected.push((Symbol::new(node), Status::unschedulable(message.as_str().unwrap_or(""))));
+        rejected.push((Name::new(node), Status::unschedulable(message.as_str().unwrap_or(""))));
     }
     rejected
 }

@@ -12,8 +12,8 @@ use std::task::Poll;
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
-    ResourceClaim, Uid,
+    Condition, Kind, Name, NodeAllocatableResourceClaimStatus, Object,
+    PodExtendedResourceClaimStatus, ResourceClaim, Uid,
 };
 
 /// A change of a pod's status, as one PATCH.
@@ -22,7 +22,7 @@ pub struct PodStatusPatch {
     /// The condition to set.
     pub condition: Option<Condition>,
     /// The nominated node to set; `Some("")` clears it, `None` leaves it unchanged.
-    pub nominated_node: Option<Symbol>,
+    pub nominated_node: Option<Name>,
 }
 
 /// The object that caused an event.
@@ -103,7 +103,7 @@ impl From<String> for HostError {
 /// The engine's interface to the outside.
 pub trait Host {
     /// Binds a pod to a node.
-    fn bind(&mut self, pod: NamespacedName, uid: Uid, node: Symbol) -> Poll<Result<(), HostError>>;
+    fn bind(&mut self, pod: NamespacedName, uid: Uid, node: Name) -> Poll<Result<(), HostError>>;
     /// Changes a pod's status.
     fn patch_pod_status(
         &mut self,

@@ -39,7 +39,7 @@ use crate::snapshot::Snapshot;
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{DistinctStatuses, Status};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, NodeAllocatableResourceClaimStatus, Pod, Time};
+use kubestep_api::{Duration, Name, NodeAllocatableResourceClaimStatus, Pod, Time};
 use kubestep_config::FeatureGates;
 use kubestep_config::types::Extender;
 
@@ -81,7 +81,7 @@ pub struct BindContext<'a> {
     /// The pod, with its node set.
     pub pod: &'a Arc<PodInfo>,
     /// The chosen node, by name.
-    pub node: Symbol,
+    pub node: Name,
     /// The cluster at the start of the cycle that chose the node.
     pub snapshot: &'a Snapshot,
     /// All objects except nodes.
@@ -182,7 +182,7 @@ pub struct PreFilterAnswer {
     /// Success, Skip or a failure.
     pub status: Status,
     /// Names of the only nodes that can fit, sorted; `None` for all.
-    pub nodes: Option<Vec<Symbol>>,
+    pub nodes: Option<Vec<Name>>,
 }
 
 impl From<Status> for PreFilterAnswer {
@@ -201,7 +201,7 @@ pub struct PostFilterAnswer {
     /// Success if the pod may fit once the decision is carried out.
     pub status: Status,
     /// The node to nominate; empty clears the nomination; `None` leaves it unchanged.
-    pub nominate: Option<Symbol>,
+    pub nominate: Option<Name>,
     /// The candidates that were considered, in upstream's order.
     pub candidates: Vec<Candidate>,
     /// What the dry run found on the nodes that are no candidates.
@@ -301,7 +301,7 @@ pub trait Plugin: Send + Sync {
 
     /// Called for a plugin that handles events after [`Plugin::filter`] rejected a pod on `nodes`:
     /// upstream's plugins can keep that while they filter.
-    fn nodes_rejected(&self, _cx: &mut HandlerContext<'_>, _nodes: &[Symbol]) {}
+    fn nodes_rejected(&self, _cx: &mut HandlerContext<'_>, _nodes: &[Name]) {}
 
     /// Why [`Plugin::pre_filter`] rejected the pod, from what it computed; empty if its reasons say
     /// it all.
@@ -538,7 +538,7 @@ pub trait Plugin: Send + Sync {
     fn node_resource_claims(
         &self,
         _state: &CycleState,
-        _node: Symbol,
+        _node: Name,
     ) -> Vec<NodeAllocatableResourceClaimStatus> {
         Vec::new()
     }

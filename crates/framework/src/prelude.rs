@@ -15,6 +15,7 @@ pub use crate::record::nodes::NodeList;
 pub use crate::registry::{Built, Entry, Registry};
 pub use crate::shared::{PluginState, PluginStore};
 pub use crate::status::{Code, DistinctStatuses, Status};
+pub use kubestep_api::Name;
 pub use kubestep_api::intern::Symbol;
 pub use kubestep_api::{Duration, Node, Pod, Time};
 pub use kubestep_config::validation::Findings;

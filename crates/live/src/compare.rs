@@ -1,13 +1,11 @@
 //! Compares the decisions of the cluster's own scheduler with those of the embedded one.
 
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
-use kubestep_api::{ConditionStatus, Pod, Time};
+use kubestep_api::{ConditionStatus, Name, Pod, Time};
 use kubestep_debug::learned::known::KnownVerdicts;
 use kubestep_debug::learned::{Learned, learn};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
+use std::sync::Arc;
 
 const POD_SCHEDULED: &str = "PodScheduled";
 /// The reason of the PodScheduled condition while a gate holds the pod: no scheduler has tried it.
@@ -17,13 +15,13 @@ const GATED: &str = "SchedulingGated";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterDecision {
     /// It bound the pod to this node.
-    Bound(Symbol),
+    Bound(Name),
     /// It could not schedule it.
     Rejected {
         /// The message of its condition `PodScheduled`.
         message: String,
         /// The node it was nominated to; empty for none.
-        nominated: Symbol,
+        nominated: Name,
     },
 }
 
@@ -168,7 +166,7 @@ fn opaque_cause(ours: &CycleRecord, theirs: &ClusterDecision) -> Option<String> 
     Some(format!("ours stands {}", conditions.join("; ")))
 }
 
-fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Agreement, String) {
+fn compare_binding(ours: &CycleRecord, node: Name) -> (Agreement, String) {
     let placed = matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting);
     if placed && ours.node == Some(node) {
         return (Agreement::Same, String::new());
@@ -184,7 +182,7 @@ fn compare_binding(ours: &CycleRecord, node: Symbol) -> (Agreement, String) {
 }
 
 /// What the embedded scheduler found about the node that the other one took.
-fn about_node(ours: &CycleRecord, node: Symbol) -> (Agreement, String) {
+fn about_node(ours: &CycleRecord, node: Name) -> (Agreement, String) {
     let slot = ours.nodes.order.iter().find(|slot| ours.nodes.name(**slot) == node);
     let Some(slot) = slot else {
         return (Agreement::Different, format!("node {node} is unknown here"));
@@ -224,14 +222,14 @@ fn passed_over(ours: &CycleRecord) -> bool {
     ours.nodes.order.iter().any(|slot| passed_over(*slot))
 }
 
-fn compare_rejection(ours: &CycleRecord, message: &str, nominated: Symbol) -> (Agreement, String) {
+fn compare_rejection(ours: &CycleRecord, message: &str, nominated: Name) -> (Agreement, String) {
     if matches!(ours.outcome, Outcome::Scheduled | Outcome::Waiting) {
         let node = ours.node.unwrap_or_default();
         return (Agreement::Different, format!("{node} passes every filter here"));
     }
     let ours_nominated = ours.nominated_node.unwrap_or_default();
     if ours_nominated != nominated {
-        let named = |node: Symbol| if node.is_empty() { "none".into() } else { node.to_string() };
+        let named = |node: Name| if node.is_empty() { "none".into() } else { node.to_string() };
         let (here, there) = (named(ours_nominated), named(nominated));
         return (
             Agreement::Different,

@@ -1,15 +1,14 @@
 //! The cache debugger that kube-scheduler runs on SIGUSR2: the scheduler's view of nodes and
 //! queues, and how its cache differs from the API server.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_debug::Session;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_scheduler::Scheduler;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The whole dump, line by line.
 pub fn dump(session: &Session) -> Vec<String> {
@@ -63,9 +62,9 @@ fn queues(scheduler: &Scheduler) -> Vec<String> {
 /// Objects that are only in the cache or only in the API server.
 fn differences(session: &Session) -> Vec<String> {
     let (scheduler, api) = (session.world().scheduler(), session.world().api());
-    let cached: BTreeSet<Symbol> =
+    let cached: BTreeSet<Name> =
         scheduler.cache().nodes().filter(|node| node.node.is_some()).map(|n| n.name).collect();
-    let known: BTreeSet<Symbol> = api.nodes().map(|node| node.metadata.name).collect();
+    let known: BTreeSet<Name> = api.nodes().map(|node| node.metadata.name).collect();
     let bound = api.objects().pods.iter();
     let bound = bound.filter(|(_, pod)| !pod.spec.node_name.is_empty() && !pod.is_terminal());
     let bound: BTreeSet<NamespacedName> = bound.map(|(key, _)| *key).collect();

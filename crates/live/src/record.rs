@@ -15,7 +15,7 @@ use crate::feed::{Delta, FeedEvent};
 use crate::minimal::Minimal;
 use crate::scheduler_events::SchedulerEvent;
 use crate::snapshot::ClusterSnapshot;
-use kubestep_api::{Object, Pod, Time};
+use kubestep_api::{Name, Object, Pod, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_output::CleanStdout;
 use kubestep_output::clean::escape_json;
@@ -198,7 +198,7 @@ impl<W: Write> Recorder<W> {
             FeedEvent::Delta(Delta::Delete { kind, key }) => {
                 self.pods.remove(key);
                 self.counts.changes += 1;
-                let (namespace, name) = (key.namespace.as_str().into(), key.name.as_str().into());
+                let (namespace, name) = (key.namespace.as_str().into(), key.name.text().into());
                 self.line(&RecordingLine::Delete { at, kind: kind.as_str(), namespace, name })
             }
             FeedEvent::Notice(notice) => {
@@ -263,8 +263,7 @@ impl<W: Write> Recorder<W> {
 fn decision(at: Time, pod: &Object, theirs: ClusterDecision) -> RecordingLine {
     let uid = pod.metadata().uid.to_string();
     let pod = NamespacedName::of(pod).to_string();
-    let named =
-        |node: kubestep_api::intern::Symbol| Some(node.to_string()).filter(|n| !n.is_empty());
+    let named = |node: Name| Some(node.to_string()).filter(|n| !n.is_empty());
     match theirs {
         ClusterDecision::Bound(node) => RecordingLine::Decision {
             at,

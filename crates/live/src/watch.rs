@@ -20,8 +20,8 @@ use crate::lines::{Lines, NextLine};
 use crate::link::Link;
 use crate::list::{ListScope, Listed, read};
 use crate::outage::Retry;
-use kubestep_api::ResourceVersion;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, ResourceVersion};
 use kubestep_framework::pod::NamespacedName;
 
 /// A line that takes longer than this to complete is shown as an outage.
@@ -65,7 +65,7 @@ struct ObjectHeader {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct HeaderMeta {
-    name: Symbol,
+    name: Name,
     namespace: Symbol,
     resource_version: String,
 }

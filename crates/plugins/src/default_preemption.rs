@@ -193,6 +193,7 @@ fn pod_group<'a>(objects: &'a Objects, pod: &PodInfo) -> Option<&'a Arc<PodGroup
 
 #[cfg(test)]
 mod tests {
+    use kubestep_api::Name;
     use serde_json::json;
 
     use super::*;
@@ -277,7 +278,7 @@ mod tests {
             "preemption: 0/3 nodes are available: 1 No preemption victims found for incoming \
              pod, 2 Preemption is not helpful for scheduling."
         );
-        assert_eq!(outcome.answer.nominate, Some(Symbol::EMPTY));
+        assert_eq!(outcome.answer.nominate, Some(Name::EMPTY));
         assert!(outcome.answer.candidates.is_empty() && outcome.answer.preemption.is_none());
     }
 

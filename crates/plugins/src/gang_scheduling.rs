@@ -253,7 +253,7 @@ mod tests {
         let (answer, state) = permit(&mut cluster);
         assert_eq!(answer.status, Status::SUCCESS);
         let uids: Vec<Uid> = state.allow_at_once.iter().map(|(uid, _)| *uid).collect();
-        assert_eq!(uids, ["default-a", "default-b"].map(Uid::new));
+        assert_eq!(uids, ["default-a", "default-b"].map(Uid::from));
     }
 
     #[test]

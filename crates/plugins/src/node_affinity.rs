@@ -14,7 +14,7 @@ use kubestep_api as api;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{NodeMatcher, PreferredTerms, RequiredNodeAffinity, Selector};
 use kubestep_api::{
-    Node, NodeSelector, NodeSelectorOperator, NodeSelectorTerm, Pod, PreferredSchedulingTerm,
+    Name, Node, NodeSelector, NodeSelectorOperator, NodeSelectorTerm, Pod, PreferredSchedulingTerm,
 };
 use kubestep_config::validation::Findings;
 use kubestep_config::versions::Switch;
@@ -222,7 +222,7 @@ impl Preferred {
 
 /// The node names that the terms select by `metadata.name`: the intersection within a term, the
 /// union over terms. `None` if some term selects no names, as any node may then match.
-fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Symbol>> {
+fn named_nodes(terms: &[NodeSelectorTerm]) -> Option<BTreeSet<Name>> {
     let mut union = BTreeSet::new();
     for term in terms {
         let names = term.match_fields.iter().filter(|field| {

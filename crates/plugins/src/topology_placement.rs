@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, PodGroup};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange, PluginDescriptor,
@@ -71,7 +71,7 @@ fn topology_key(group: &PodGroup) -> Option<Symbol> {
 }
 
 /// The domain of the group's pods that already have a node; `None` if no pod has one.
-fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Symbol>, PluginError> {
+fn required_domain(cx: &GroupContext<'_>, key: Symbol) -> Result<Option<Name>, PluginError> {
     let mut domain = None;
     for (pod, node) in cx.shared.pod_groups.get(cx.group)?.scheduled_on() {
         let found = domain_of(cx, key, node).map_err(|why| match why {
@@ -104,7 +104,7 @@ enum MissingDomain {
     Label,
 }
 
-fn domain_of(cx: &GroupContext<'_>, key: Symbol, node: Symbol) -> Result<Symbol, MissingDomain> {
+fn domain_of(cx: &GroupContext<'_>, key: Symbol, node: Name) -> Result<Name, MissingDomain> {
     let node = cx.snapshot.by_name(node).ok_or(MissingDomain::Node)?;
     node.label(key).ok_or(MissingDomain::Label)
 }
@@ -113,10 +113,10 @@ fn domain_of(cx: &GroupContext<'_>, key: Symbol, node: Symbol) -> Result<Symbol,
 fn by_domain(
     cx: &GroupContext<'_>,
     key: Symbol,
-    required: Option<Symbol>,
+    required: Option<Name>,
     parent: &Placement,
 ) -> Vec<Placement> {
-    let mut placements: IndexMap<Symbol, Vec<Symbol>> = IndexMap::new();
+    let mut placements: IndexMap<Name, Vec<Name>> = IndexMap::new();
     for node in &parent.nodes {
         let Ok(domain) = domain_of(cx, key, *node) else { continue };
         if required.is_none_or(|required| required == domain) {
@@ -172,7 +172,7 @@ mod tests {
         };
         let placements = TopologyPlacementGenerator.generate_placements(&cx, &parent);
         let text = |placement: &Placement| {
-            let nodes: Vec<&str> = placement.nodes.iter().map(|node| node.as_str()).collect();
+            let nodes: Vec<String> = placement.nodes.iter().map(Name::to_string).collect();
             format!("{}: {}", placement.name, nodes.join(" "))
         };
         placements

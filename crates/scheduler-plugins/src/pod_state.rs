@@ -58,6 +58,7 @@ impl Plugin for PodState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubestep_framework::api::Name;
     use kubestep_framework::api::Time;
     use kubestep_framework::testing::{Cluster, PodBuilder, info, node, pod};
 
@@ -78,7 +79,7 @@ mod tests {
         for (at, (_, nominated)) in nodes.iter().enumerate() {
             for n in 0..*nominated {
                 let pod = info(pod(&format!("nominated-{at}-{n}")));
-                cluster.nominated.push(Symbol::new(&name(at)), pod);
+                cluster.nominated.push(Name::new(&name(at)), pod);
             }
         }
         let plugin: Arc<dyn Plugin> = Arc::new(PodState);

@@ -147,10 +147,10 @@ pub(crate) fn is_protected(cx: &CycleContext<'_>, victim: &PodInfo) -> Result<bo
     let key = NamespacedName::new(Symbol::EMPTY, class);
     let Some(class) = cx.objects.priority_classes.get(&key) else {
         // Every API server has these two, but files seldom do.
-        if class.starts_with("system-") {
+        if class.text().starts_with("system-") {
             return Ok(false);
         }
-        let text = format!("priorityclass.scheduling.k8s.io {:?} not found", class.as_str());
+        let text = format!("priorityclass.scheduling.k8s.io {:?} not found", class);
         return Err(Status::error(&text));
     };
     // Annotations that cannot be read protect nothing.

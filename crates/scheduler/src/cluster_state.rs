@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::host::SchedulerHost;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ObjectKey, Pod, Time};
+use kubestep_api::{Kind, Name, ObjectKey, Pod, Time};
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::plugin::{BindContext, QueueContext};
@@ -35,7 +34,7 @@ impl ClusterState {
     pub fn bind_context<'a>(
         &'a mut self,
         pod: &'a Arc<PodInfo>,
-        node: Symbol,
+        node: Name,
         now: Time,
         host: &'a mut dyn SchedulerHost,
     ) -> BindContext<'a> {

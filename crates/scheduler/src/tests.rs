@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::cycle::{Cycle, Failure};
 use crate::{Change, Scheduler};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Object, Pod, Time, find_condition};
+use kubestep_api::{Duration, Name, Object, Pod, Time, find_condition};
 use kubestep_config as config;
 use kubestep_config::ExtensionPoint::{self, *};
 use kubestep_config::{FeatureGates, KubeVersion};
@@ -148,7 +148,7 @@ fn without_nodes_a_pod_goes_to_backoff_and_nothing_is_preempted() {
     let queued = bench.scheduler.queue().get(key("p")).unwrap();
     assert_eq!((queued.unschedulable_plugins.len(), queued.consecutive_errors), (0, 1));
     let cleared = bench.host.asked.iter().any(|asked| {
-        matches!(asked, Asked::Patch(_, patch) if patch.nominated_node == Some(Symbol::EMPTY))
+        matches!(asked, Asked::Patch(_, patch) if patch.nominated_node == Some(Name::EMPTY))
     });
     assert!(cleared, "{:?}", bench.host.asked);
 }
@@ -444,7 +444,7 @@ fn without_scoring_one_node_is_enough() {
 #[test]
 fn how_many_nodes_are_wanted_depends_on_those_that_pre_filter_left() {
     let names: Vec<String> = (0..300).map(|at| format!("n{at:03}")).collect();
-    let left = |count: usize| names.iter().take(count).map(|name| Symbol::new(name)).collect();
+    let left = |count: usize| names.iter().take(count).map(|name| Name::new(name)).collect();
     let feasible = |count: usize| {
         let narrows =
             Scripted { narrows_to: Some(left(count)), ..Scripted::new("Narrows", &[PreFilter]) };

@@ -245,7 +245,7 @@ metadata: {name: of-another-group}
         let input = read_text("f", input.into(), &Filter::default()).unwrap();
         let found = &input.auxiliary.provisioning;
         let pool = &found.node_pools[0];
-        assert_eq!((pool.metadata.name.as_str(), found.node_pools.len()), ("general", 1));
+        assert_eq!((pool.metadata.name, found.node_pools.len()), ("general".into(), 1));
         assert_eq!(pool.spec.template.spec.startup_taints[0].key, "setup");
         assert_eq!(pool.spec.template.spec.requirements[0].values.len(), 2);
         assert_eq!(found.node_claims[0].status.node_name, "n");
@@ -285,8 +285,8 @@ metadata: {name: of-another-group}
         assert_eq!(found.job_sets[0].spec.suspend, Some(true));
         let [event] = &found.events[..] else { panic!("{:?}", found.events) };
         assert_eq!(
-            (event.message.as_str(), event.involved_object.name.as_str()),
-            ("exceeded quota", "web")
+            (event.message.as_str(), event.involved_object.name),
+            ("exceeded quota", "web".into())
         );
         assert_eq!(input.skipped.values().sum::<usize>(), 1);
     }

@@ -178,10 +178,10 @@ fn unknown_nodes(input: &mut ReadInput) {
         return;
     }
     let names: BTreeSet<_> = lost.iter().collect();
-    let mut listed: Vec<&str> = names.iter().take(LISTED).map(|name| name.as_str()).collect();
+    let mut listed: Vec<String> = names.iter().take(LISTED).map(|name| name.to_string()).collect();
     let more = format!("{} more", names.len().saturating_sub(LISTED));
     if names.len() > LISTED {
-        listed.push(&more);
+        listed.push(more);
     }
     let verb = if lost.len() == 1 { "is" } else { "are" };
     input.warnings.push(format!(

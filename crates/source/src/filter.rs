@@ -90,7 +90,7 @@ impl Exclude {
         let namespace = |pattern: &String| glob(pattern, &metadata.namespace);
         self.kind.is_none_or(|kind| kind == object.kind())
             && self.namespace.as_ref().is_none_or(namespace)
-            && glob(&self.name, &metadata.name)
+            && glob(&self.name, &metadata.name.text())
     }
 }
 

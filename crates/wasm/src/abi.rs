@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kubestep_framework::api::Pod;
-use kubestep_framework::api::intern::Symbol;
+use kubestep_framework::api::{Name, Pod};
 use kubestep_framework::snapshot::Snapshot;
 use serde_json::{Value, json};
 use wasmi::errors::LinkerError;
@@ -44,17 +43,17 @@ pub(crate) struct Call {
     pub pod: Option<Arc<Pod>>,
     /// The pod that AddPod and RemovePod are about.
     pub target: Option<Arc<Pod>>,
-    pub node: Symbol,
+    pub node: Name,
     /// The nodes that passed the filters, for PreScore.
-    pub filtered: Vec<Symbol>,
+    pub filtered: Vec<Name>,
     /// The code of each node that was rejected, for PostFilter.
-    pub codes: BTreeMap<Symbol, u8>,
+    pub codes: BTreeMap<Name, u8>,
     /// The scores, for NormalizeScore, and its result.
-    pub scores: BTreeMap<Symbol, i64>,
+    pub scores: BTreeMap<Name, i64>,
     pub reason: String,
     /// The nodes to which PreFilter limits the pod; `None` for all.
-    pub nodes: Option<Vec<Symbol>>,
-    pub nominated: Symbol,
+    pub nodes: Option<Vec<Name>>,
+    pub nominated: Name,
     /// Numbers of resource and actions of each event.
     pub events: Vec<(u32, u32)>,
 }
@@ -62,7 +61,7 @@ pub(crate) struct Call {
 /// The guest that calls.
 pub(crate) type Guest<'a> = Caller<'a, HostState>;
 type Content = fn(&HostState) -> Vec<u8>;
-type NodeContent = fn(&Snapshot, Symbol) -> Vec<u8>;
+type NodeContent = fn(&Snapshot, Name) -> Vec<u8>;
 type Take = fn(&mut Call, &[u8]) -> Result<(), Error>;
 
 /// The linker with all functions, for a module.
@@ -85,7 +84,7 @@ fn gives(linker: &mut Linker<HostState>) -> Result<(), LinkerError> {
             proto::node_list(nodes.map(|node| proto::node(node)))
         }),
         (SCHEDULER, "get_config", |state| state.config.as_bytes().to_vec()),
-        (SCHEDULER, "currentNodeName", |state| state.call.node.as_str().into()),
+        (SCHEDULER, "currentNodeName", |state| state.call.node.text().into()),
         (SCHEDULER, "currentPod", |state| pod(&state.call.pod)),
         (SCHEDULER, "targetPod", |state| pod(&state.call.target)),
         (SCHEDULER, "filteredNodeList", |state| text(&json!(state.call.filtered))),
@@ -137,7 +136,7 @@ fn takes(linker: &mut Linker<HostState>) -> Result<(), LinkerError> {
         }),
         ("result.normalized_score_list", |call, bytes| {
             // Go writes an empty map as null; without scores, those of Score stay.
-            let scores: Option<BTreeMap<Symbol, i64>> =
+            let scores: Option<BTreeMap<Name, i64>> =
                 serde_json::from_slice(bytes).map_err(|error| {
                     Error::new(format!("its normalized scores are not a map of numbers: {error}"))
                 })?;
@@ -179,12 +178,12 @@ fn pod(pod: &Option<Arc<Pod>>) -> Vec<u8> {
     pod.as_ref().map(|pod| proto::pod(pod)).unwrap_or_default()
 }
 
-fn node(snapshot: &Snapshot, name: Symbol) -> Vec<u8> {
+fn node(snapshot: &Snapshot, name: Name) -> Vec<u8> {
     let node = snapshot.by_name(name).and_then(|info| info.node.as_ref());
     node.map(|node| proto::node(node)).unwrap_or_default()
 }
 
-fn image_states(snapshot: &Snapshot, name: Symbol) -> Vec<u8> {
+fn image_states(snapshot: &Snapshot, name: Name) -> Vec<u8> {
     let Some(node) = snapshot.by_name(name) else { return text(&Value::Null) };
     let states = node.image_states.iter().map(|image| {
         (image.name.to_string(), json!({"Size": image.size, "NumNodes": image.num_nodes}))
@@ -201,10 +200,10 @@ fn lossy(bytes: &[u8]) -> String {
 }
 
 /// Names that each end with a zero byte; `None` if there are none.
-fn node_names(bytes: &[u8]) -> Option<Vec<Symbol>> {
+fn node_names(bytes: &[u8]) -> Option<Vec<Name>> {
     let ends = bytes.iter().rposition(|byte| *byte == 0)?;
     let names = bytes[..ends].split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let mut names: Vec<Symbol> = names.map(|name| lossy(name).as_str().into()).collect();
+    let mut names: Vec<Name> = names.map(|name| lossy(name).as_str().into()).collect();
     names.sort_unstable();
     names.dedup();
     (!names.is_empty()).then_some(names)

@@ -288,7 +288,7 @@ impl Plugin for GuestPlugin {
         scores: &mut [i64],
     ) -> Status {
         let name = |id: &NodeId| cx.snapshot.get(*id).map(|node| node.name).unwrap_or_default();
-        let names: Vec<Symbol> = nodes.iter().map(name).collect();
+        let names: Vec<Name> = nodes.iter().map(name).collect();
         let given = names.iter().copied().zip(scores.iter().copied()).collect();
         match self.ask_in_cycle(state, "normalizescore", Call { scores: given, ..cycle(cx) }) {
             Ok((code, call)) => {

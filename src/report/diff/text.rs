@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use crate::report::cut::CutRuns;
 use crate::report::upgrade::text::VersionCauses;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::diff::{
@@ -77,7 +77,7 @@ pub fn whole(difference: &Difference, sides: &Pair<String>, summary: &str, more:
 
 /// `nodes on side b only: node-3, node-4`, for each side that has such.
 fn nodes_of_one_side(difference: &Difference) -> String {
-    let mut nodes: Pair<BTreeSet<&str>> = Pair::default();
+    let mut nodes: Pair<BTreeSet<Name>> = Pair::default();
     let decisions = difference.pods.iter().flat_map(|pod| &pod.decisions);
     for verdict in decisions.flat_map(|decision| &decision.verdicts) {
         let side = match verdict.side() {
@@ -85,12 +85,12 @@ fn nodes_of_one_side(difference: &Difference) -> String {
             Some(_) => &mut nodes.b,
             None => continue,
         };
-        side.extend(verdict.nodes.iter().map(|node| node.as_str()));
+        side.extend(&verdict.nodes);
     }
-    let line = |(side, nodes): (&str, &BTreeSet<&str>)| match nodes.len() {
+    let line = |(side, nodes): (&str, &BTreeSet<Name>)| match nodes.len() {
         0 => String::new(),
         number => {
-            let names = listed(nodes.iter().map(|node| (*node).to_owned()), NAMES);
+            let names = listed(nodes.iter().map(Name::to_string), NAMES);
             format!("{} on side {side} only: {names}\n", count(number, "node"))
         }
     };
@@ -151,8 +151,7 @@ pub fn decision_lines(decision: &DecisionDifference, change: PodChange) -> Vec<S
         lines.push(format!("attempt {}: {a} → {b}", decision.attempt));
     }
     if decision.node.differs() && change != PodChange::Moved {
-        let name =
-            |node: Option<Symbol>| node.map_or("no node".to_owned(), |node| node.to_string());
+        let name = |node: Option<Name>| node.map_or("no node".to_owned(), |node| node.to_string());
         lines.push(format!("chosen: {} → {}", name(decision.node.a), name(decision.node.b)));
     }
     for (side, words) in [("a", &decision.interventions.a), ("b", &decision.interventions.b)] {
@@ -194,7 +193,7 @@ fn without_counts(verdict: &ComparedVerdict) -> String {
 
 /// What was said of the nodes that only one side has: a line for those with the same verdicts.
 fn on_other_nodes(decision: &DecisionDifference) -> Vec<String> {
-    let mut by_node: IndexMap<(&str, Symbol), Vec<String>> = IndexMap::new();
+    let mut by_node: IndexMap<(&str, Name), Vec<String>> = IndexMap::new();
     for difference in &decision.verdicts {
         let Some(side) = difference.side() else { continue };
         let Pair { a, b } = &difference.verdict;

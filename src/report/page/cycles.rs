@@ -188,8 +188,8 @@ fn verdict_cell(cycle: &CycleRecord, id: VerdictId, with_words: bool) -> Markup 
 }
 
 fn names(cycle: &CycleRecord, nodes: &[NodeId]) -> String {
-    let first = nodes.iter().take(NAMED).map(|node| cycle.nodes.name(*node).as_str());
-    let first: Vec<&str> = first.collect();
+    let first = nodes.iter().take(NAMED).map(|node| cycle.nodes.name(*node).to_string());
+    let first: Vec<String> = first.collect();
     let more = if nodes.len() > NAMED { ", …" } else { "" };
     format!("{}{more}", first.join(", "))
 }

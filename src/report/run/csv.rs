@@ -11,17 +11,25 @@ pub fn run(report: &RunReport) -> String {
         let attempt = entry.attempt.to_string();
         let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
         let uncertain = conditions(entry.certainty.as_deref()).unwrap_or_default();
-        text += &line(&[namespace, name, "placed", &entry.node, &attempt, "", &uncertain]);
+        text += &line(&[
+            namespace,
+            &name.text(),
+            "placed",
+            &entry.node.text(),
+            &attempt,
+            "",
+            &uncertain,
+        ]);
     }
     for entry in &report.evicted {
         let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
         let reason = format!("for {}", entry.by);
-        text += &line(&[namespace, name, "evicted", &entry.node, "", &reason, ""]);
+        text += &line(&[namespace, &name.text(), "evicted", &entry.node.text(), "", &reason, ""]);
     }
     for entry in &report.pending {
         let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
         let uncertain = conditions(entry.certainty.as_deref()).unwrap_or_default();
-        text += &line(&[namespace, name, "pending", "", "", &entry.reason, &uncertain]);
+        text += &line(&[namespace, &name.text(), "pending", "", "", &entry.reason, &uncertain]);
     }
     text
 }

@@ -18,7 +18,7 @@ pub fn run(report: &RunReport) -> Value {
     let evicted = report.evicted.iter().map(|entry| {
         json!({
             "pod": entry.pod.to_string(),
-            "node": entry.node.as_str(),
+            "node": entry.node,
             "by": entry.by.to_string(),
         })
     });
@@ -64,7 +64,7 @@ pub fn end(report: &RunReport) -> Value {
 fn placed(entry: &ScheduledPod) -> Value {
     let mut value = json!({
         "pod": entry.pod.to_string(),
-        "node": entry.node.as_str(),
+        "node": entry.node,
         "attempt": entry.attempt,
     });
     if let Some(how) = entry.tie_break {
@@ -115,7 +115,7 @@ fn nodes(before: &Usage, after: &Usage) -> Value {
     let node = |node: &NodeUsage| {
         let earlier = before.nodes.iter().find(|other| other.name == node.name);
         json!({
-            "name": node.name.as_str(),
+            "name": node.name,
             "allocatable": amounts(node, |(offered, _)| offered),
             "requestedBefore": earlier.map(|node| amounts(node, |(_, requested)| requested)),
             "requestedAfter": amounts(node, |(_, requested)| requested),

@@ -24,7 +24,7 @@ pub fn run(report: &RunReport) -> String {
     );
     xml += &junit_version(report.gates);
     for entry in &report.placed {
-        let node = escape(&entry.node);
+        let node = escape(&entry.node.text());
         let case = case(&entry.pod);
         let uncertain = uncertain(entry.certainty.as_deref());
         let _ = writeln!(xml, "    {case}>\n      <system-out>on {node}{uncertain}</system-out>");
@@ -89,7 +89,11 @@ impl Disruption {
 }
 
 fn case(pod: &NamespacedName) -> String {
-    format!("<testcase classname=\"{}\" name=\"{}\"", escape(&pod.namespace), escape(&pod.name))
+    format!(
+        "<testcase classname=\"{}\" name=\"{}\"",
+        escape(&pod.namespace),
+        escape(&pod.name.text())
+    )
 }
 
 /// Escapes text for an attribute or an element. Characters that XML does not allow are replaced.

@@ -24,7 +24,7 @@ pub fn json(report: &SurviveReport) -> Value {
 
 fn domain(domain: &LostDomain) -> Value {
     json!({
-        "value": domain.value.as_str(),
+        "value": domain.value,
         "nodes": domain.nodes,
         "cycles": domain.cycles,
         "complete": domain.cut.is_none(),
@@ -39,7 +39,7 @@ fn unplaced(unplaced: &UnplacedPod) -> Value {
     if let Some(old) = &unplaced.replaces {
         value["replaces"] = json!({
             "pod": old.pod.to_string(),
-            "node": old.node.as_str(),
+            "node": old.node,
             "cause": old.cause.name(),
         });
     }

@@ -28,7 +28,7 @@ pub fn junit(report: &SurviveReport) -> String {
     );
     xml += &junit_version(report.gates);
     for domain in &report.domains {
-        let (key, value) = (escape(&report.key), escape(&domain.value));
+        let (key, value) = (escape(&report.key), escape(&domain.value.text()));
         let _ = writeln!(xml, "    <testcase classname=\"{key}\" name=\"{value}\">");
         xml.push_str(&result(domain));
         xml.push_str("    </testcase>\n");

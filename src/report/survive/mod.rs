@@ -9,6 +9,7 @@ use crate::report::cut::ended_after;
 use crate::report::disruption::{DisruptionReport, ReplacementState};
 use crate::report::outcome::{self, Pending};
 use crate::report::pending::{self, NodeAllowance, PendingGroup};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
@@ -42,7 +43,7 @@ pub struct SurviveReport {
 #[derive(Clone, PartialEq, Debug)]
 pub struct LostDomain {
     /// The value that the lost nodes have, or the name of the node.
-    pub value: Symbol,
+    pub value: Name,
     /// How many nodes have it.
     pub nodes: usize,
     /// What became of the pods.

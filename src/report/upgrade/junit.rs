@@ -25,7 +25,11 @@ pub fn document(report: &UpgradeReport) -> String {
         cases.push_str(&case(kind.describe(), &rejected.subject, &result));
     }
     for (pod, texts) in &failing {
-        cases.push_str(&case(&pod.namespace, &pod.name, &failure("differs", &texts.join("\n"))));
+        cases.push_str(&case(
+            &pod.namespace,
+            &pod.name.text(),
+            &failure("differs", &texts.join("\n")),
+        ));
     }
     let ended = report.ended();
     for line in &ended {
@@ -34,7 +38,7 @@ pub fn document(report: &UpgradeReport) -> String {
     }
     let same = upgrade.map_or(&[][..], |upgrade| &upgrade.same);
     let of_same = if ended.is_empty() { "" } else { "<skipped message=\"not known\"/>" };
-    cases.extend(same.iter().map(|pod| case(&pod.namespace, &pod.name, of_same)));
+    cases.extend(same.iter().map(|pod| case(&pod.namespace, &pod.name.text(), of_same)));
     let failures = failing.len() + report.rejected.len();
     let tests = failures + ended.len() + same.len();
     let others = match ended.len() {

@@ -2,6 +2,7 @@
 
 use super::preemption;
 use crate::report::lines_shown;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::message::brief;
@@ -155,7 +156,7 @@ fn is_mirrored(why: &Why, group: &RejectedGroup, reason: &Reason) -> bool {
 fn shortage<'a>(
     nodes: impl Iterator<Item = &'a NodeWhy>,
     reason: &Reason,
-) -> Option<(Symbol, &'a Shortage)> {
+) -> Option<(Name, &'a Shortage)> {
     let shortages = nodes.filter_map(|node| {
         let mut causes = node.causes().filter(|(plugin, _)| *plugin == reason.plugin);
         match &causes.find(|(_, cause)| cause.gist() == reason.text)?.1.detail {

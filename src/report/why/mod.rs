@@ -18,11 +18,10 @@ pub use decisive::cause as decisive_cause;
 pub use outline::outline;
 pub use preemption::candidate_id;
 
-use serde_json::{Value, json};
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_debug::why::Why;
 use kubestep_output::clean::clean;
+use serde_json::{Value, json};
 
 /// How much to include.
 #[derive(Clone, Default, Debug)]
@@ -30,9 +29,9 @@ pub struct WhyDetail {
     /// Everything about every node.
     pub wide: bool,
     /// The node of `--node`, to which the answer is limited.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
     /// Explain why the pod is not on this node, compared with the selected one.
-    pub why_not: Option<Symbol>,
+    pub why_not: Option<Name>,
     /// What the names of all nodes end with, which the columns of scores leave out.
     pub common_end: String,
     /// Where everything is listed that the short form leaves out: `-o wide`.
@@ -51,7 +50,7 @@ impl WhyDetail {
 
 /// The result of a cycle for one node: all causes, or its scores with inputs and formulas, compared
 /// with those of the selected node.
-pub fn of_node(why: &Why, node: Symbol) -> Vec<String> {
+pub fn of_node(why: &Why, node: Name) -> Vec<String> {
     let mut lines = nodes::one(why, node);
     let scores = placement::versus(why, node, true);
     if !scores.is_empty() {

@@ -1,7 +1,7 @@
 //! The causes on each node.
 
 use super::{WhyDetail, names};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_debug::why::cause::{CauseDetail, Shortage};
 use kubestep_debug::why::{NodeWhy, Reason, RejectedGroup, Why};
@@ -185,6 +185,6 @@ fn node(node: &NodeWhy) -> Vec<String> {
 }
 
 /// The verdict of one node, for `--node`.
-pub(super) fn one(why: &Why, name: Symbol) -> Vec<String> {
+pub(super) fn one(why: &Why, name: Name) -> Vec<String> {
     why.node(name).map_or_else(Vec::new, node)
 }

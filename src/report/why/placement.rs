@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::WhyDetail;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_debug::margin::Margin;
@@ -44,7 +45,7 @@ pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
 
 /// The formulas that were kept: those of the best nodes.
 fn formulas(placement: &NodePlacement) -> Vec<String> {
-    let nodes: HashSet<Symbol> = placement.formulas.iter().map(|formula| formula.node).collect();
+    let nodes: HashSet<Name> = placement.formulas.iter().map(|formula| formula.node).collect();
     let (explained, all) = (nodes.len(), placement.ranking.len());
     let heading = (0 < explained && explained < all).then(|| {
         format!("Formulas of {explained} of the {} (--node NODE: of another):", count(all, "node"))
@@ -78,7 +79,8 @@ fn by_plugin(placement: &NodePlacement, end: &str) -> Vec<String> {
     let ranking = &placement.ranking;
     let shown: Vec<&Ranked> = ranking.iter().take(RANKED).collect();
     let mut table = vec![vec![String::new()]];
-    let short = |row: &&Ranked| row.node.strip_suffix(end).unwrap_or(&row.node).to_owned();
+    let short =
+        |row: &&Ranked| row.node.text().strip_suffix(end).unwrap_or(&row.node.text()).to_owned();
     table[0].extend(shown.iter().map(short));
     let mut alike = Vec::new();
     for (at, plugin) in placement.plugins.iter().enumerate() {
@@ -200,9 +202,9 @@ fn formula(formula: &Formula) -> Vec<String> {
 }
 
 /// A node's scores; with `against`, beside those of the chosen one, plugin by plugin.
-pub(super) fn versus(why: &Why, name: Symbol, against: bool) -> Vec<String> {
+pub(super) fn versus(why: &Why, name: Name, against: bool) -> Vec<String> {
     let Some(placement) = &why.placement else { return Vec::new() };
-    let find = |node: Symbol| placement.ranking.iter().find(|row| row.node == node);
+    let find = |node: Name| placement.ranking.iter().find(|row| row.node == node);
     let Some(asked) = find(name) else { return Vec::new() };
     let chosen = placement.node.and_then(find).or(placement.ranking.first());
     let rival = chosen.filter(|chosen| against && chosen.node != name);

@@ -4,7 +4,7 @@ use super::names;
 use super::outline::of_nodes;
 use crate::report::lines_shown;
 use crate::report::outline::{LinkTarget, OutlineItem, Tone};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_debug::why::preemption::{CandidateWhy, PreemptionWhy, Victim};
 use kubestep_debug::why::{PodLocation, Why};
@@ -89,7 +89,7 @@ fn victims(found: &PreemptionWhy) -> Option<String> {
 
 /// Whether the pod preempted there already: its victims are being deleted, and it waits for their
 /// resources.
-fn is_done(why: &Why, node: Symbol) -> bool {
+fn is_done(why: &Why, node: Name) -> bool {
     why.attempts.last().is_some_and(|last| last.nominated == Some(node))
 }
 
@@ -118,7 +118,7 @@ fn verdict(why: &Why, found: &PreemptionWhy) -> String {
     }
 }
 
-fn candidate(candidate: &CandidateWhy, chosen: Option<Symbol>) -> String {
+fn candidate(candidate: &CandidateWhy, chosen: Option<Name>) -> String {
     let victims: Vec<String> = candidate.victims.iter().map(victim).collect();
     let violates = match candidate.budget_violations {
         0 => String::new(),
@@ -144,7 +144,7 @@ fn victim(victim: &Victim) -> String {
 }
 
 /// The id of the line of a candidate node.
-pub fn candidate_id(node: Symbol) -> String {
+pub fn candidate_id(node: Name) -> String {
     format!("candidate {node}")
 }
 

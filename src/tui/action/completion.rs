@@ -180,7 +180,7 @@ impl Completion {
     /// The names of nodes or pods that begin with `typed`; there can be tens of thousands.
     fn names_of(&self, kind: &str, typed: &str) -> Vec<String> {
         let ArgumentNames { nodes, pods, .. } = &*self.names;
-        let nodes = nodes.iter().filter(|name| name.starts_with(typed));
+        let nodes = nodes.iter().filter(|name| name.text().starts_with(typed));
         let pods = pods.iter().filter(|pod| pod.begins_with(typed));
         match kind {
             "node" => nodes.take(CANDIDATES).map(ToString::to_string).collect(),

@@ -9,7 +9,7 @@ use crate::tui::command_result::MenuItem;
 use crate::tui::model::Model;
 use crate::tui::view::{self, ViewId};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ObjectKey};
+use kubestep_api::{Kind, Name, ObjectKey};
 use kubestep_debug::edit::configuration;
 use kubestep_framework::pod::NamespacedName;
 
@@ -141,7 +141,7 @@ pub fn subject(app: &App, model: &Model) -> Option<ObjectKey> {
     }
 }
 
-fn node(name: Symbol) -> ObjectKey {
+fn node(name: Name) -> ObjectKey {
     ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name }
 }
 

@@ -13,7 +13,7 @@ use crate::tui::model::{BeforePreemption, WhyAnswer};
 use crate::tui::names::CommonNameParts;
 use crate::tui::pod_sign;
 use crate::tui::theme::Scope;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_cluster::World;
 use kubestep_debug::why::preemption::BudgetState;
 use kubestep_debug::why::{Why, ask};
@@ -45,7 +45,7 @@ impl Driver {
     }
 
     /// Two nodes side by side, in the cycle on show.
-    pub(super) fn compare_nodes(&mut self, names: [Symbol; 2]) -> CommandResult {
+    pub(super) fn compare_nodes(&mut self, names: [Name; 2]) -> CommandResult {
         let cycle = self.model.cycle().cloned();
         let before = cycle.as_ref().and_then(|cycle| self.world_before(cycle.cycle));
         let now = self.session.state().unwrap_or_else(|| self.session.world());

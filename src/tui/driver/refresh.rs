@@ -16,7 +16,7 @@ use crate::tui::model::{
     ArgumentNames, Configuration, CyclePosition, FoldedOutline, Model, ModelPart, NeededNames,
 };
 use crate::tui::names::CommonNameParts;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_cluster::World;
 use kubestep_cluster::moments::MomentTarget;
 use kubestep_config as config;
@@ -154,11 +154,11 @@ impl Driver {
         let with_pods = needed == NeededNames::WithPods;
         let pods = world.api().objects().pods.iter().filter(|_| with_pods);
         let mut pods: Vec<_> = pods.map(|(key, _)| *key).collect();
-        pods.sort_by_cached_key(|pod| pod.texts());
+        pods.sort_unstable();
         let branches = self.branches.list(&self.session);
         let nodes = || world.api().nodes();
-        let mut names: Vec<Symbol> = nodes().map(|node| node.metadata.name).collect();
-        names.sort_by_cached_key(|name| name.as_str());
+        let mut names: Vec<Name> = nodes().map(|node| node.metadata.name).collect();
+        names.sort_by_cached_key(|name| name.text());
         // Most nodes have the taints and labels of others: only the different ones become text.
         let taints = nodes().flat_map(|node| &node.spec.taints);
         let taints: HashMap<_, _> =
@@ -292,7 +292,7 @@ impl Driver {
             self.freshness.named.as_ref().is_some_and(|named| Arc::ptr_eq(named, new))
         };
         if let Some(nodes) = newest.filter(|new| !same(new)) {
-            let names = nodes.names.iter().map(|name| name.as_str());
+            let names = nodes.names.iter().map(|name| name.text());
             self.model.node_names = CommonNameParts::of(names);
             self.freshness.named = Some(nodes);
         }
@@ -338,7 +338,7 @@ fn refresh_nodes(model: &mut Model, world: &World) {
     model.nominated = rows::nominated(world);
     model.nodes = world.scheduler().cache().nodes().cloned().collect();
     if model.cycles.is_empty() {
-        model.node_names = CommonNameParts::of(model.nodes.iter().map(|n| n.name.as_str()));
+        model.node_names = CommonNameParts::of(model.nodes.iter().map(|n| n.name.text()));
     }
 }
 

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::tui::model::{PodPlace, PodRow, QueuedPod, WaitingPod};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, Time};
+use kubestep_api::{Name, Pod, Time};
 use kubestep_cluster::World;
 use kubestep_framework::pod::nominated::NominatedToNode;
 use kubestep_framework::pod::{NamespacedName, PodInfo, QueuedPodInfo as Queued};
@@ -29,9 +28,9 @@ fn is_held(waiting: &kubestep_scheduler::WaitingPod) -> bool {
 }
 
 /// The nominated pods, each with its node.
-pub fn nominated(world: &World) -> Vec<(Symbol, Arc<PodInfo>)> {
+pub fn nominated(world: &World) -> Vec<(Name, Arc<PodInfo>)> {
     let all = world.scheduler().queue().nominated_pods();
-    let on_node = |(node, pods): (Symbol, &NominatedToNode)| {
+    let on_node = |(node, pods): (Name, &NominatedToNode)| {
         pods.iter().map(|pod| (node, pod.clone())).collect::<Vec<_>>()
     };
     // The nominator may hold pods under an empty node name: their nomination was cleared.
@@ -139,7 +138,7 @@ pub fn pods(world: &World, before: &[PodRow]) -> Vec<PodRow> {
         let shown: HashSet<NamespacedName> = rows.iter().map(PodRow::name).collect();
         let new = objects.iter().filter(|(key, _)| !shown.contains(*key));
         rows.extend(new.map(|(key, pod)| row(*key, pod)));
-        rows.sort_by_cached_key(|row| row.name().texts());
+        rows.sort_by_key(|row| row.name());
     }
     rows
 }

@@ -12,7 +12,7 @@ use crate::tui::command_result::{CommandResult, WindowContent};
 use crate::tui::model::{FoldedOutline, OutlineKind};
 use crate::tui::view_id::ViewId;
 use crate::tui::widget::status_line::Severity;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_debug::why::{ask, ask_of_cycle};
 use kubestep_framework::pod::NamespacedName;
 
@@ -29,7 +29,7 @@ impl Driver {
     }
 
     /// What a cycle found of a node: every cause, every input of its scores.
-    pub(super) fn why_node(&mut self, cycle: u64, node: Symbol) -> CommandResult {
+    pub(super) fn why_node(&mut self, cycle: u64, node: Name) -> CommandResult {
         let Some(why) = ask_of_cycle(&mut self.session, cycle, &[node]) else {
             return CommandResult::info(format!("cycle {cycle} does not exist at this position"));
         };
@@ -53,7 +53,7 @@ impl Driver {
     }
 
     /// The same, at the line of a candidate node for preemption.
-    pub(super) fn why_candidate(&mut self, pod: NamespacedName, node: Symbol) -> CommandResult {
+    pub(super) fn why_candidate(&mut self, pod: NamespacedName, node: Name) -> CommandResult {
         let shown = self.why_view(pod);
         let line = candidate_id(node);
         let row = self.model.why.as_mut().and_then(|why| why.reveal(&line));

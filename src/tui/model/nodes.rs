@@ -1,22 +1,21 @@
 //! The nodes of the model, in the cache's order and by name.
 
+use kubestep_api::Name;
+use kubestep_framework::node::NodeInfo;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
-use kubestep_framework::node::NodeInfo;
 
 /// Nodes with their pods, in the cache's order.
 #[derive(Clone, Debug, Default)]
 pub struct NodeList {
     list: Vec<Arc<NodeInfo>>,
-    places: HashMap<Symbol, usize>,
+    places: HashMap<Name, usize>,
 }
 
 impl NodeList {
     /// The node of that name. Views ask for the labels of each of thousands of rows.
-    pub fn named(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
+    pub fn named(&self, name: Name) -> Option<&Arc<NodeInfo>> {
         self.list.get(*self.places.get(&name)?)
     }
 }

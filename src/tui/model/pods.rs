@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use kubestep_api::Pod;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Pod};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 
@@ -25,9 +24,9 @@ impl PodRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodPlace {
     /// Bound to a node.
-    Node(Symbol),
+    Node(Name),
     /// Held at Permit, with room reserved on a node.
-    Waiting(Symbol),
+    Waiting(Name),
     Queue(QueueName),
     /// Run to its end.
     Ended,

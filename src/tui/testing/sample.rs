@@ -6,8 +6,7 @@ use crate::tui::model::{
     Configuration, CyclePosition, Model, PodPlace, PodRow, QueuedPod, WaitingPod,
 };
 use crate::tui::names::CommonNameParts;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Taint, TaintEffect, Time};
+use kubestep_api::{Name, Taint, TaintEffect, Time};
 use kubestep_config as config;
 use kubestep_config::{ExtensionPoint, FeatureGates};
 use kubestep_debug::Position as Frame;
@@ -28,7 +27,7 @@ pub fn pod(name: &str) -> NamespacedName {
 
 fn node_names() -> Arc<NodeNames> {
     let order = (0..5).map(NodeId).collect();
-    Arc::new(NodeNames { order, names: NODES.iter().map(|n| Symbol::new(n)).collect() })
+    Arc::new(NodeNames { order, names: NODES.iter().map(|n| Name::new(n)).collect() })
 }
 
 fn said(plugin: &str, status: Status) -> PluginStatus {

@@ -196,7 +196,7 @@ fn push_statuses(rows: &mut Vec<CycleRow>, point: ExtensionPoint, cycle: &CycleR
 fn status_text(answer: &PluginStatus) -> String {
     let mut words = answer.status.message();
     if let Some(nodes) = &answer.nodes {
-        let names: Vec<&str> = nodes.iter().map(|n| n.as_str()).collect();
+        let names: Vec<String> = nodes.iter().map(|n| n.to_string()).collect();
         let _ = write!(words, "narrowed to {} nodes: {}", nodes.len(), names.join(", "));
     }
     if let Some(node) = answer.nominated {

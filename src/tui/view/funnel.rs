@@ -71,9 +71,10 @@ fn end(cycle: &CycleRecord, names: &CommonNameParts) -> (String, Scope) {
     let verdict = super::verdict::of_outcome(cycle.outcome);
     match (cycle.outcome, cycle.node) {
         (Outcome::Scheduled, Some(node)) => {
-            (format!("★ {}", names.short(&node)), Scope::ScoreWinner)
+            (format!("★ {}", names.short(&node.text())), Scope::ScoreWinner)
         }
         (Outcome::Waiting, Some(node)) => {
+            let node = node.text();
             let (sign, node) = (VerdictSign::Wait.glyph(), names.short(&node));
             (format!("{sign} waits at Permit for {node}"), verdict.scope())
         }

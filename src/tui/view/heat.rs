@@ -10,6 +10,7 @@ use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::StyledParts;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 
@@ -74,8 +75,8 @@ impl<'a> HeatView<'a> {
 
 /// The rows of each zone, in their order.
 fn by_zone(model: &Model, inner: &dyn View) -> BTreeMap<String, Vec<usize>> {
-    let (key, none) = (Symbol::new(label_key("zone")), Symbol::new(NO_ZONE));
-    let mut rows: HashMap<Symbol, Vec<usize>> = HashMap::new();
+    let (key, none) = (Symbol::new(label_key("zone")), Name::new(NO_ZONE));
+    let mut rows: HashMap<Name, Vec<usize>> = HashMap::new();
     for row in 0..inner.rows() {
         let labels = inner.node_of(row, 0).and_then(|node| shared::labels_of(model, node));
         let zone = labels.and_then(|labels| labels.get(key)).copied().unwrap_or(none);
@@ -198,7 +199,7 @@ impl View for HeatView<'_> {
         self.lines.iter().enumerate().find_map(place)
     }
 
-    fn node_of(&self, line: usize, column: usize) -> Option<Symbol> {
+    fn node_of(&self, line: usize, column: usize) -> Option<Name> {
         self.inner.node_of(self.row(line, column)?, 0)
     }
 

@@ -45,6 +45,7 @@ use super::theme::Scope;
 use super::widget::bar::StyledParts;
 use super::widget::grid::GridSource;
 use super::widget::tabs::{Tab, Tabs};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::CycleRecord;
@@ -103,7 +104,7 @@ pub trait View: GridSource {
     }
 
     /// The node that a cell stands for.
-    fn node_of(&self, _row: usize, _column: usize) -> Option<Symbol> {
+    fn node_of(&self, _row: usize, _column: usize) -> Option<Name> {
         None
     }
 

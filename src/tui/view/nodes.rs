@@ -15,9 +15,8 @@ use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{Load, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
-use kubestep_api::Labels;
-use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_api::{Labels, Name};
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::resource::Resource;
@@ -241,18 +240,19 @@ impl<'a> NodesView<'a> {
         let Some(node) = self.node(row) else { return };
         let indent = if self.groups.is_empty() { "" } else { "  " };
         out.set(indent, Scope::Text);
-        out.text.push_str(self.model.node_names.short(&node.name));
+        out.text.push_str(self.model.node_names.short(&node.name.text()));
     }
 }
 
 /// The nodes by the value of a label, with sums.
 fn groups(model: &Model, reserved: &Reserved, key: &str) -> Vec<LabelGroup> {
-    let mut groups: BTreeMap<&str, LabelGroup> = BTreeMap::new();
+    let mut groups: BTreeMap<Name, LabelGroup> = BTreeMap::new();
+    let without = Name::new("without the label");
     for (at, node) in model.nodes.iter().enumerate() {
-        let value = labels(node).and_then(|labels| labels.get_str(key)).map(|value| value.as_str());
-        let value = value.unwrap_or("without the label");
+        let value = labels(node).and_then(|labels| labels.get_str(key)).copied();
+        let value = value.unwrap_or(without);
         let group = groups.entry(value).or_insert_with(|| LabelGroup {
-            value: value.to_owned(),
+            value: value.to_string(),
             nodes: Vec::new(),
             uses: ResourceUses::default(),
         });
@@ -338,7 +338,7 @@ impl GridSource for NodesView<'_> {
 
     fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         match (column, self.node(row)) {
-            (0, Some(node)) => out.text.push_str(&node.name),
+            (0, Some(node)) => out.text.push_str(&node.name.text()),
             // Nobody looks for a bar.
             (2..=3, _) => {
                 let of = self.uses(row).map(|uses| uses.0[column - FIRST_DRAWN]);
@@ -426,7 +426,7 @@ impl View for NodesView<'_> {
         lines
     }
 
-    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+    fn node_of(&self, row: usize, _column: usize) -> Option<Name> {
         self.node(row).map(|node| node.name)
     }
 

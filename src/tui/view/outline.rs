@@ -10,6 +10,7 @@ use crate::tui::pod_sign::{self, is_failure};
 use crate::tui::theme::Scope;
 use crate::tui::view::ViewId;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
@@ -40,7 +41,7 @@ impl<'a> OutlineView<'a> {
     fn verdict(
         &self,
         pod: NamespacedName,
-        node: Symbol,
+        node: Name,
         plugin: Option<Symbol>,
     ) -> Option<CyclePosition> {
         let start = self.model.start_of_last_cycle(pod)?;

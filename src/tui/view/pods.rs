@@ -11,8 +11,7 @@ use crate::tui::pod_sign;
 use crate::tui::text::width;
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, Pod};
+use kubestep_api::{Labels, Name, Pod};
 use kubestep_framework::pod::requests::requested;
 use kubestep_framework::resource::amount;
 
@@ -37,7 +36,7 @@ impl PodsView<'_> {
 
     /// Where the pod is; what the names of all nodes share is in the title.
     fn place_text(&self, row: &PodRow) -> String {
-        let short = |node: Symbol| self.0.node_names.short(&node).to_owned();
+        let short = |node: Name| self.0.node_names.short(&node.text()).to_owned();
         match row.place {
             PodPlace::Node(node) => format!("on {}", short(node)),
             PodPlace::Waiting(node) => format!("waits for {}", short(node)),
@@ -47,7 +46,7 @@ impl PodsView<'_> {
 
     /// The columns of these words.
     fn place_width(&self, row: &PodRow) -> usize {
-        let short = |node: Symbol| width(self.0.node_names.short(&node));
+        let short = |node: Name| width(self.0.node_names.short(&node.text()));
         match row.place {
             PodPlace::Node(node) => width("on ") + short(node),
             PodPlace::Waiting(node) => width("waits for ") + short(node),

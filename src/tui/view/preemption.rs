@@ -13,9 +13,8 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
-use kubestep_api::Labels;
-use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_api::{Labels, Name};
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::node::NodeId;
@@ -94,7 +93,7 @@ impl<'a> PreemptionView<'a> {
         }
     }
 
-    fn node(&self, row: usize) -> Option<Symbol> {
+    fn node(&self, row: usize) -> Option<Name> {
         match self.rows.get(row)? {
             PreemptionRow::Candidate(_) => Some(self.candidate(row)?.node),
             PreemptionRow::Group(_) => None,
@@ -130,7 +129,7 @@ impl<'a> PreemptionView<'a> {
         };
         // Writing into a cell cannot fail.
         let _ = match column {
-            0 => out.write_str(self.model.node_names.short(&candidate.node)),
+            0 => out.write_str(self.model.node_names.short(&candidate.node.text())),
             1 => {
                 match self.is_taken(candidate) {
                     true => out.set("★ chosen", Scope::ScoreWinner),
@@ -158,7 +157,7 @@ impl<'a> PreemptionView<'a> {
             (0, Some(_)) => {
                 out.set(if self.is_grouped() { "  " } else { "" }, Scope::Text);
                 let name = self.node(row).unwrap_or_default();
-                out.text.push_str(self.model.node_names.short(&name));
+                out.text.push_str(self.model.node_names.short(&name.text()));
             }
             (1, _) => out.verdict(verdict::of_code(group.code)),
             (2 | 3, _) => {}
@@ -220,7 +219,7 @@ fn others(cycle: &CycleRecord) -> Vec<NodeId> {
     if cycle.dry_run.is_none() {
         return Vec::new();
     }
-    let candidates: HashSet<Symbol> = cycle.candidates.iter().map(|c| c.node).collect();
+    let candidates: HashSet<Name> = cycle.candidates.iter().map(|c| c.node).collect();
     let nodes = cycle.nodes.order.iter().copied();
     nodes.filter(|node| !candidates.contains(&cycle.nodes.name(*node))).collect()
 }
@@ -312,7 +311,7 @@ impl GridSource for PreemptionView<'_> {
 
     fn key(&self, row: usize) -> u64 {
         match (self.node(row), self.group(row)) {
-            (Some(name), _) => shared::key_of_text(&name),
+            (Some(name), _) => shared::key_of_text(&name.text()),
             (None, group) => group.map_or(0, |(group, _)| group.key),
         }
     }
@@ -385,7 +384,7 @@ impl View for PreemptionView<'_> {
         candidates.iter().position(|candidate| self.is_taken(candidate)).map(|row| (row, None))
     }
 
-    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+    fn node_of(&self, row: usize, _column: usize) -> Option<Name> {
         self.node(row)
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::tui::model::Model;
 use crate::tui::widget::bar::Load;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::resource::amount;
 
@@ -34,7 +34,7 @@ impl ResourceUse {
 }
 
 /// What is reserved on each node for pods nominated to it, of each drawn resource; of pods, how many.
-pub type Reserved = HashMap<Symbol, [i64; 3]>;
+pub type Reserved = HashMap<Name, [i64; 3]>;
 
 /// The sums of what nominated pods request, by node.
 pub fn reserved(model: &Model) -> Reserved {

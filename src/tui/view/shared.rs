@@ -7,8 +7,7 @@ use crate::tui::lines::DetailLine;
 use crate::tui::model::{Model, span};
 use crate::tui::text::{Truncation, fit, width};
 use crate::tui::theme::Scope;
-use kubestep_api::Labels;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Name};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, GroupRecord};
 
@@ -24,7 +23,7 @@ pub fn pod_in_title(pod: NamespacedName) -> String {
 
 /// A number that stands for a pod while the interface runs.
 pub fn key_of(pod: NamespacedName) -> u64 {
-    key_of_text(&pod.namespace).rotate_left(17) ^ key_of_text(&pod.name)
+    key_of_text(&pod.namespace).rotate_left(17) ^ key_of_text(&pod.name.text())
 }
 
 /// A number that stands for a text while the interface runs (FNV-1a).
@@ -45,7 +44,7 @@ pub const MEASURED: usize = 2_000;
 /// Columns of the longest of some pods' names.
 pub fn widest(pods: impl Iterator<Item = NamespacedName>) -> usize {
     let pods = pods.take(MEASURED);
-    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name)).max().unwrap_or(0)
+    pods.map(|pod| width(&pod.namespace) + 1 + width(&pod.name.text())).max().unwrap_or(0)
 }
 
 /// Rows whose texts are measured for the width of a column.
@@ -62,7 +61,7 @@ pub fn widest_text(least: &str, texts: impl ExactSizeIterator<Item = String>, us
 }
 
 /// The labels of the node called `name`.
-pub fn labels_of(model: &Model, name: Symbol) -> Option<&Labels> {
+pub fn labels_of(model: &Model, name: Name) -> Option<&Labels> {
     Some(&model.nodes.named(name)?.node.as_ref()?.metadata.labels)
 }
 

@@ -158,9 +158,9 @@ impl GridSource for TimelineView<'_> {
                 write!(out, " {}", cycle.outcome.as_str())
             }
             5 => match (cycle.node, cycle.nominated_node) {
-                (Some(node), _) => out.write_str(self.0.node_names.short(&node)),
+                (Some(node), _) => out.write_str(self.0.node_names.short(&node.text())),
                 // Nominated: room is only reserved there.
-                (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node)),
+                (None, Some(node)) => write!(out, "({})", self.0.node_names.short(&node.text())),
                 (None, None) => Ok(()),
             },
             6 => write!(out, "{}/{}", cycle.feasible_count(), cycle.evaluated_nodes),

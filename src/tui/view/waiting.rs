@@ -67,7 +67,7 @@ impl GridSource for WaitingView<'_> {
         // Writing into a cell cannot fail.
         let _ = match column {
             0 => write!(out, "{}", pod.info.key()),
-            1 => out.write_str(self.0.node_names.short(&pod.node)),
+            1 => out.write_str(self.0.node_names.short(&pod.node.text())),
             2 => {
                 out.scope = pod_sign::WAITING.1;
                 out.write_str(&self.left(pod))

@@ -23,7 +23,7 @@ fn json_and_yaml_give_the_same_object() {
         (decode(Text::Json(json), None).unwrap(), yaml(yaml_text).unwrap());
     assert_eq!(from_json, from_yaml);
     let Decoded::Object(Object::Pod(pod)) = from_json else { panic!() };
-    assert_eq!(pod.metadata.labels.get_str("app").map(|value| value.as_str()), Some("web"));
+    assert_eq!(pod.metadata.labels.get_str("app").map(|value| value.text()), Some("web".into()));
     let requests = pod.spec.containers[0].resources.requests.clone().unwrap();
     assert_eq!(requests.get_str("cpu").unwrap().milli_value(), 100);
     assert_eq!(requests.get_str("memory").unwrap().value(), 1024);
@@ -148,7 +148,7 @@ fn older_resource_versions_are_brought_into_shape() {
     let Ok(Decoded::Object(Object::ResourceClaim(claim))) = claim else { panic!("{claim:?}") };
     let ResourceClaim { spec, .. } = &*claim;
     let exactly = spec.devices.requests[0].exactly.clone().unwrap();
-    assert_eq!((exactly.device_class_name.as_str(), exactly.count), ("gpu", 2));
+    assert_eq!((exactly.device_class_name, exactly.count), ("gpu".into(), 2));
     assert_eq!(spec.devices.requests[1].exactly, None);
     assert_eq!(spec.devices.requests[1].first_available[0].device_class_name, "big");
     let slice = yaml(

@@ -3,7 +3,7 @@
 use super::requirement::{Operator, Requirement, as_json};
 use super::{Selector, SelectorErrors};
 use crate::intern::Symbol;
-use crate::{Labels, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement};
+use crate::{Labels, Name, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement};
 use crate::{NodeSelectorTerm, Pod, PreferredSchedulingTerm};
 
 /// The only field of nodes that selectors can name.
@@ -37,7 +37,7 @@ struct CompiledTerm {
 #[derive(Clone, Debug, PartialEq)]
 struct FieldRequirement {
     is_name: bool,
-    value: Symbol,
+    value: Name,
     negated: bool,
 }
 
@@ -64,7 +64,7 @@ impl NodeMatcher {
     }
 
     /// Whether any term matches; errors of terms count only if no term matches.
-    pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
+    pub fn matches(&self, labels: &Labels, name: Name) -> Result<bool, SelectorErrors> {
         let mut errors = Vec::new();
         for (_, term) in &self.terms {
             if term.matches(labels, name) {
@@ -85,7 +85,7 @@ impl NodeMatcher {
     pub fn unmet<'a>(
         &'a self,
         labels: &'a Labels,
-        name: Symbol,
+        name: Name,
     ) -> impl Iterator<Item = (usize, impl Iterator<Item = UnmetPart> + 'a)> + 'a {
         self.terms.iter().map(move |(at, term)| (*at, term.unmet(labels, name)))
     }
@@ -115,15 +115,11 @@ impl CompiledTerm {
         compiled
     }
 
-    fn matches(&self, labels: &Labels, name: Symbol) -> bool {
+    fn matches(&self, labels: &Labels, name: Name) -> bool {
         self.unmet(labels, name).next().is_none()
     }
 
-    fn unmet<'a>(
-        &'a self,
-        labels: &'a Labels,
-        name: Symbol,
-    ) -> impl Iterator<Item = UnmetPart> + 'a {
+    fn unmet<'a>(&'a self, labels: &'a Labels, name: Name) -> impl Iterator<Item = UnmetPart> + 'a {
         let expressions =
             self.expressions.iter().enumerate().filter_map(move |(at, expression)| {
                 let met = expression.as_ref().is_some_and(|expression| expression.matches(labels));
@@ -139,8 +135,8 @@ impl CompiledTerm {
 }
 
 impl FieldRequirement {
-    fn matches(&self, name: Symbol) -> bool {
-        let value = if self.is_name { name } else { Symbol::EMPTY };
+    fn matches(&self, name: Name) -> bool {
+        let value = if self.is_name { name } else { Name::EMPTY };
         (value == self.value) != self.negated
     }
 }
@@ -207,13 +203,13 @@ impl PreferredTerms {
     }
 
     /// Sum of the weights of the preferences that match the node.
-    pub fn score(&self, labels: &Labels, name: Symbol) -> i64 {
+    pub fn score(&self, labels: &Labels, name: Name) -> i64 {
         let matching = self.terms.iter().filter(|(_, term)| term.matches(labels, name));
         matching.map(|(weight, _)| weight).sum()
     }
 
     /// The weight of each preference, in order, and whether it matches the node.
-    pub fn verdicts(&self, labels: &Labels, name: Symbol) -> impl Iterator<Item = (i64, bool)> {
+    pub fn verdicts(&self, labels: &Labels, name: Name) -> impl Iterator<Item = (i64, bool)> {
         self.terms.iter().map(move |(weight, term)| (*weight, term.matches(labels, name)))
     }
 
@@ -260,7 +256,7 @@ impl RequiredNodeAffinity {
     }
 
     /// Whether the node matches both the node selector and the required affinity.
-    pub fn matches(&self, labels: &Labels, name: Symbol) -> Result<bool, SelectorErrors> {
+    pub fn matches(&self, labels: &Labels, name: Name) -> Result<bool, SelectorErrors> {
         if !self.labels.matches(labels) {
             return Ok(false);
         }

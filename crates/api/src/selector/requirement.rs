@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::validate::{label_key_error, label_value_error};
-use crate::Labels;
 use crate::intern::Symbol;
+use crate::{Labels, Name};
 
 /// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ pub struct Requirement {
     /// How values are compared with the label.
     pub operator: Operator,
     /// The values, in the order written.
-    pub values: Box<[Symbol]>,
+    pub values: Box<[Name]>,
     /// The value as a number, for `GreaterThan` and `LessThan`.
     number: i64,
 }
@@ -36,7 +36,7 @@ pub struct Requirement {
 impl Requirement {
     /// A requirement without validation, for keys and values that are known to be valid.
     /// `GreaterThan` and `LessThan` need [`Requirement::new`].
-    pub fn unchecked(key: Symbol, operator: Operator, values: Vec<Symbol>) -> Requirement {
+    pub fn unchecked(key: Symbol, operator: Operator, values: Vec<Name>) -> Requirement {
         Requirement { key, operator, values: values.into(), number: 0 }
     }
 
@@ -44,7 +44,7 @@ impl Requirement {
     pub fn new(
         key: Symbol,
         operator: Operator,
-        values: Vec<Symbol>,
+        values: Vec<Name>,
         path: &str,
     ) -> Result<Requirement, Vec<String>> {
         let mut errors = Vec::new();
@@ -59,7 +59,7 @@ impl Requirement {
         let mut number = 0;
         for (at, value) in values.iter().enumerate() {
             if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
-                match parse_go_int(value) {
+                match parse_go_int(&value.text()) {
                     Some(parsed) => number = parsed,
                     None => errors.push(format!(
                         "{}[{at}]: Invalid value: {value:?}: for 'Gt', 'Lt' operators, \
@@ -70,7 +70,7 @@ impl Requirement {
             }
         }
         for (at, value) in values.iter().enumerate() {
-            if let Some(reason) = label_value_error(value) {
+            if let Some(reason) = label_value_error(&value.text()) {
                 let place = format!("{}[{at}][{key}]", field("values"));
                 errors.push(format!("{place}: Invalid value: {value:?}: {reason}"));
             }
@@ -99,8 +99,8 @@ impl Requirement {
     }
 }
 
-fn number_of(value: Option<&Symbol>) -> Option<i64> {
-    parse_go_int(value?)
+fn number_of(value: Option<&Name>) -> Option<i64> {
+    parse_go_int(&value?.text())
 }
 
 /// Go's `ParseInt(text, 10, 64)`: like Rust's, it accepts a leading plus.
@@ -109,7 +109,7 @@ fn parse_go_int(text: &str) -> Option<i64> {
 }
 
 /// A list as errors print it: JSON, and `null` for an empty one, which the API decodes as nil.
-pub(super) fn as_json(values: &[Symbol]) -> String {
+pub(super) fn as_json(values: &[Name]) -> String {
     if values.is_empty() {
         return "null".to_owned();
     }
@@ -138,8 +138,9 @@ fn count_error(operator: Operator, count: usize) -> Option<&'static str> {
 /// kubectl's notation: `a=b`, `a in (b,c)`, `!a`.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut values: Vec<&str> = self.values.iter().map(|value| value.as_str()).collect();
+        let mut values = self.values.to_vec();
         values.sort_unstable();
+        let values: Vec<String> = values.iter().map(Name::to_string).collect();
         let values = values.join(",");
         let key = self.key;
         match self.operator {

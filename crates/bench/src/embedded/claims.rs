@@ -6,7 +6,7 @@ use super::{Embedded, pod_of};
 use crate::BenchError;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Kind, Node, Object, OwnerReference, Pod, PodResourceClaimStatus, ResourceClaim, Uid,
+    Kind, Name, Node, Object, OwnerReference, Pod, PodResourceClaimStatus, ResourceClaim, Uid,
 };
 use kubestep_config::FeatureGates;
 use kubestep_framework::dra::{AllocatedDevices, counts_shares};
@@ -42,7 +42,7 @@ impl Embedded {
         made
     }
 
-    fn claim(&mut self, pod: &Pod, name: Symbol, template: Symbol) -> Option<ResourceClaim> {
+    fn claim(&mut self, pod: &Pod, name: Symbol, template: Name) -> Option<ResourceClaim> {
         let number = self.maker.next();
         let key = NamespacedName::new(pod.metadata.namespace, template);
         let template = self.world.api().objects().resource_claim_templates.get(&key)?;
@@ -69,7 +69,7 @@ impl Embedded {
     /// Deletes the claims of deleted pods, and frees those that no pod uses any more.
     pub(super) fn release_claims(&mut self) {
         let objects = self.world.api().objects();
-        let exists = |namespace: Symbol, name: Symbol, uid: Uid| {
+        let exists = |namespace: Symbol, name: Name, uid: Uid| {
             let pod = objects.pod(NamespacedName::new(namespace, name));
             pod.is_some_and(|pod| pod.metadata.uid == uid)
         };
@@ -82,7 +82,7 @@ impl Embedded {
                 continue;
             }
             let users = &claim.status.reserved_for;
-            let is_gone = |resource: Symbol, name: Symbol, uid: Uid| {
+            let is_gone = |resource: Symbol, name: Name, uid: Uid| {
                 resource == "pods" && !exists(namespace, name, uid)
             };
             if users.iter().any(|user| is_gone(user.resource, user.name, user.uid)) {

@@ -18,7 +18,7 @@ use crate::manifest::NewObject;
 use crate::measure::Measurement;
 use crate::target::{BenchTarget, PodCounts, PodFilter};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, Pod, Time};
+use kubestep_api::{Kind, Name, Object, Pod, Time};
 use kubestep_cluster::{START, World};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::stopwatch::{Clock, Stopwatch};
@@ -195,7 +195,7 @@ impl BenchTarget for Embedded {
         self.catch_up();
         let namespace = Symbol::new(namespace);
         for name in names {
-            self.delete_pod(NamespacedName::new(namespace, Symbol::new(name)), at_once);
+            self.delete_pod(NamespacedName::new(namespace, Name::new(name)), at_once);
         }
         self.take_records();
         Ok(())
@@ -278,7 +278,7 @@ fn pending_words(pod: &Pod) -> String {
 /// A filter with the strings of the cluster.
 struct PodFilterNames {
     namespaces: Vec<Symbol>,
-    labels: Vec<(Symbol, Symbol)>,
+    labels: Vec<(Symbol, Name)>,
 }
 
 impl PodFilterNames {
@@ -288,13 +288,13 @@ impl PodFilterNames {
             labels: which
                 .labels
                 .iter()
-                .map(|(key, value)| (Symbol::new(key), Symbol::new(value)))
+                .map(|(key, value)| (Symbol::new(key), Name::new(value)))
                 .collect(),
         }
     }
 
     fn takes(&self, pod: &Pod) -> bool {
-        let has = |(key, value): &(Symbol, Symbol)| pod.metadata.labels.get(*key) == Some(value);
+        let has = |(key, value): &(Symbol, Name)| pod.metadata.labels.get(*key) == Some(value);
         self.namespaces.contains(&pod.metadata.namespace) && self.labels.iter().all(has)
     }
 }

@@ -9,7 +9,7 @@ use crate::manifest::NewObject;
 use kubestep_api::admission::{self, PriorityClasses};
 use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Object, Pod, PodPhase, Uid};
+use kubestep_api::{Name, Node, Object, Pod, PodPhase};
 use kubestep_cluster::World;
 
 /// Decodes manifests, and gives their objects the names and UIDs that an API server would.
@@ -37,7 +37,7 @@ impl ObjectMaker {
         let Some(mut object) = self.decoded(&new.value)? else { return Ok((name, None)) };
         let namespaced = object.kind().is_namespaced();
         let metadata = object.metadata_mut();
-        metadata.name = Symbol::new(&name);
+        metadata.name = Name::new(&name);
         metadata.namespace = match (namespaced, new.namespace.as_str()) {
             (false, _) => Symbol::EMPTY,
             (true, "") if metadata.namespace.is_empty() => Symbol::new("default"),
@@ -76,7 +76,7 @@ impl ObjectMaker {
     pub fn admit(&mut self, object: &mut Object, world: &World) -> Result<(), BenchError> {
         let uid = format!("uid-{}", self.next());
         let metadata = object.metadata_mut();
-        metadata.uid = Uid::new(&uid);
+        metadata.uid = uid.into();
         metadata.creation_timestamp = Some(world.now());
         let classes = world.api().objects().priority_classes.values().map(AsRef::as_ref);
         admission::admit(object, &PriorityClasses::new(classes))

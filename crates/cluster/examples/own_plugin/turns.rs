@@ -29,12 +29,12 @@ pub const PLUGIN: PluginDescriptor = PluginDescriptor {
 
 /// How many pods each node took. It is not in the plugin, so that a session can go back in time.
 #[derive(Clone, Default, PartialEq, Debug)]
-struct Taken(BTreeMap<Symbol, i64>);
+struct Taken(BTreeMap<Name, i64>);
 
 impl PluginState for Taken {}
 
 impl TurnsArgs {
-    fn left(&self, shared: &PluginStore, node: Symbol) -> i64 {
+    fn left(&self, shared: &PluginStore, node: Name) -> i64 {
         let taken = shared.plugins.get::<Taken>().and_then(|taken| taken.0.get(&node));
         self.most - taken.copied().unwrap_or(0)
     }

@@ -13,7 +13,7 @@ use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_api::{
-    IntOrString, Object, OwnerReference, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,
+    IntOrString, Name, Object, OwnerReference, Pod, PodDisruptionBudget, PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus, Time, Uid,
 };
 use kubestep_framework::objects::Objects;
@@ -178,7 +178,7 @@ impl Budgets {
     /// The budgets that cover a pod, by name.
     pub fn of<'a>(&'a self, pod: &'a Pod) -> impl Iterator<Item = NamespacedName> + 'a {
         let namespace = pod.metadata.namespace;
-        let near = self.budgets.range(NamespacedName::new(namespace, Symbol::EMPTY)..);
+        let near = self.budgets.range(NamespacedName::new(namespace, Name::EMPTY)..);
         let near = near.take_while(move |(key, _)| key.namespace == namespace);
         near.filter(|(_, budget)| budget.selector.matches(&pod.metadata.labels))
             .map(|(key, _)| *key)
@@ -382,6 +382,6 @@ fn in_namespace_mut(
     budgets: &mut BTreeMap<NamespacedName, Budget>,
     namespace: Symbol,
 ) -> impl Iterator<Item = (&NamespacedName, &mut Budget)> {
-    let near = budgets.range_mut(NamespacedName::new(namespace, Symbol::EMPTY)..);
+    let near = budgets.range_mut(NamespacedName::new(namespace, Name::EMPTY)..);
     near.take_while(move |(key, _)| key.namespace == namespace)
 }

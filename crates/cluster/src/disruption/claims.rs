@@ -7,8 +7,8 @@ use crate::api_server::ApiServer;
 use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Kind, Object, ObjectMeta, OwnerReference, PersistentVolumeClaim, Pod, PodResourceClaimStatus,
-    ResourceClaim,
+    Kind, Name, Object, ObjectMeta, OwnerReference, PersistentVolumeClaim, Pod,
+    PodResourceClaimStatus, ResourceClaim,
 };
 use kubestep_framework::pod::NamespacedName;
 
@@ -20,7 +20,7 @@ const BINDING: [&str; 2] = ["pv.kubernetes.io/", "volume.kubernetes.io/selected-
 pub(crate) struct OwnClaims {
     /// `None` if the pod needs no claim.
     devices: Vec<(Symbol, Option<Arc<ResourceClaim>>)>,
-    volumes: Vec<(Symbol, Arc<PersistentVolumeClaim>)>,
+    volumes: Vec<(Name, Arc<PersistentVolumeClaim>)>,
 }
 
 impl OwnClaims {
@@ -56,8 +56,8 @@ impl OwnClaims {
             pod.status.resource_claim_statuses.push(status);
             made.extend(copy.map(Object::from));
         }
-        let volume = |(name, claim): &(Symbol, Arc<PersistentVolumeClaim>)| {
-            volume_claim_copy(claim, volume_claim(pod, name), pod).into()
+        let volume = |(name, claim): &(Name, Arc<PersistentVolumeClaim>)| {
+            volume_claim_copy(claim, volume_claim(pod, &name.text()), pod).into()
         };
         made.extend(self.volumes.iter().map(volume));
         made
@@ -99,13 +99,13 @@ impl ApiServer {
 }
 
 /// The name of the claim of an ephemeral volume.
-fn volume_claim(pod: &Pod, volume: &str) -> Symbol {
-    Symbol::new(&format!("{}-{volume}", pod.metadata.name))
+fn volume_claim(pod: &Pod, volume: &str) -> Name {
+    Name::new(&format!("{}-{volume}", pod.metadata.name))
 }
 
 fn device_claim(claim: &ResourceClaim, name: Symbol, pod: &Pod) -> ResourceClaim {
     let mut copy = claim.clone();
-    let name = Symbol::new(&format!("{}-{name}", pod.metadata.name));
+    let name = Name::new(&format!("{}-{name}", pod.metadata.name));
     copy.metadata = owned_by(&claim.metadata, name, pod);
     copy.status = Default::default();
     copy
@@ -113,7 +113,7 @@ fn device_claim(claim: &ResourceClaim, name: Symbol, pod: &Pod) -> ResourceClaim
 
 fn volume_claim_copy(
     claim: &PersistentVolumeClaim,
-    name: Symbol,
+    name: Name,
     pod: &Pod,
 ) -> PersistentVolumeClaim {
     let mut copy = unbound(claim, name);
@@ -122,7 +122,7 @@ fn volume_claim_copy(
 }
 
 /// A copy that is not bound to a volume.
-pub(crate) fn unbound(claim: &PersistentVolumeClaim, name: Symbol) -> PersistentVolumeClaim {
+pub(crate) fn unbound(claim: &PersistentVolumeClaim, name: Name) -> PersistentVolumeClaim {
     let mut copy = claim.clone();
     copy.metadata.name = name;
     copy.metadata.uid = derived_uid(&format!("{}/{name}", claim.metadata.namespace));
@@ -130,13 +130,13 @@ pub(crate) fn unbound(claim: &PersistentVolumeClaim, name: Symbol) -> Persistent
     let annotations = claim.metadata.annotations.iter();
     let kept = annotations.filter(|(key, _)| !binding(key));
     copy.metadata.annotations = kept.map(|(key, value)| (key, value.clone())).collect();
-    copy.spec.volume_name = Symbol::EMPTY;
+    copy.spec.volume_name = Name::EMPTY;
     copy.status = Default::default();
     copy
 }
 
 /// The metadata of a copy that belongs to the pod.
-fn owned_by(metadata: &ObjectMeta, name: Symbol, pod: &Pod) -> ObjectMeta {
+fn owned_by(metadata: &ObjectMeta, name: Name, pod: &Pod) -> ObjectMeta {
     let owner = OwnerReference {
         api_version: "v1".into(),
         kind: "Pod".into(),
@@ -147,7 +147,7 @@ fn owned_by(metadata: &ObjectMeta, name: Symbol, pod: &Pod) -> ObjectMeta {
     };
     ObjectMeta {
         name,
-        generate_name: Symbol::EMPTY,
+        generate_name: Name::EMPTY,
         uid: derived_uid(&format!("{name} of {}", pod.metadata.uid)),
         owner_references: vec![owner].into(),
         ..metadata.clone()

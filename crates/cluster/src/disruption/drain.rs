@@ -15,7 +15,7 @@ use crate::World;
 use crate::api_server::ApiServer;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Duration, Pod, Taint, TaintEffect, Time, Uid};
+use kubestep_api::{Duration, Name, Pod, Taint, TaintEffect, Time, Uid};
 use kubestep_framework::pod::NamespacedName;
 
 /// How long kubectl waits before it retries a rejected eviction.
@@ -28,7 +28,7 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 pub(super) struct Drain {
     nodes: Vec<Drained>,
     /// Nodes whose turn has not come, each with the pods that it had when it was cordoned.
-    later: VecDeque<(Symbol, Vec<NamespacedName>)>,
+    later: VecDeque<(Name, Vec<NamespacedName>)>,
     open: Vec<Blocked>,
     /// How often the evictions of a pod were rejected.
     rejections: BTreeMap<NamespacedName, u32>,
@@ -38,7 +38,7 @@ pub(super) struct Drain {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Drained {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// When its last pod was evicted; `None` if it is not empty yet.
     pub done: Option<Time>,
 }
@@ -49,7 +49,7 @@ pub struct Blocked {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Name of its node.
-    pub node: Symbol,
+    pub node: Name,
     /// How often the eviction was rejected.
     pub rejections: u32,
     /// Why, the last time; `None` if it was not tried yet.
@@ -118,7 +118,7 @@ impl World {
     ///
     /// # Errors
     /// Pods have no controller, and `force` is `false`; nothing is changed.
-    pub fn drain(&mut self, nodes: &[Symbol], force: bool) -> Result<(), DrainRejection> {
+    pub fn drain(&mut self, nodes: &[Name], force: bool) -> Result<(), DrainRejection> {
         let alone = |pod: &Arc<Pod>| pod.metadata.controller().is_none() && !is_mirror(pod);
         let pods = self.api.pods_on(nodes);
         let unmanaged = pods.iter().filter(|pod| alone(pod));
@@ -127,7 +127,7 @@ impl World {
         if !unmanaged.is_empty() && !force {
             return Err(DrainRejection(unmanaged));
         }
-        let mut on_node = BTreeMap::<Symbol, Vec<NamespacedName>>::new();
+        let mut on_node = BTreeMap::<Name, Vec<NamespacedName>>::new();
         for pod in &pods {
             on_node.entry(pod.spec.node_name).or_default().push(key_of(pod));
         }
@@ -137,7 +137,7 @@ impl World {
         let now = self.now;
         let drain = &mut self.api.disruptions(now).drain;
         drain.nodes.extend(nodes.iter().map(|node| Drained { node: *node, done: None }));
-        let pods = |node: &Symbol| (*node, on_node.remove(node).unwrap_or_default());
+        let pods = |node: &Name| (*node, on_node.remove(node).unwrap_or_default());
         drain.later.extend(nodes.iter().map(pods));
         self.settle();
         self.continue_drain();
@@ -149,7 +149,7 @@ impl World {
         self.disruptions()?.next_eviction()
     }
 
-    fn cordon(&mut self, name: Symbol) {
+    fn cordon(&mut self, name: Name) {
         let Some(node) = self.api.node(name).filter(|node| !node.spec.unschedulable) else {
             return;
         };
@@ -242,7 +242,7 @@ impl World {
 
 impl Drain {
     /// Notes that a node is empty, if it is.
-    fn close(&mut self, node: Symbol, now: Time) {
+    fn close(&mut self, node: Name, now: Time) {
         if self.open.iter().any(|open| open.node == node) {
             return;
         }

@@ -24,7 +24,7 @@ use crate::rollout::Rollout;
 use budget::Budgets;
 use drain::Drain;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Pod, PodPhase, Time};
+use kubestep_api::{Kind, Name, Pod, PodPhase, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
@@ -39,7 +39,7 @@ pub use drain::{Blocked, DrainRejection, Drained, EvictionRejection};
 pub struct Disruptions {
     removed: Vec<RemovedPod>,
     skipped: Vec<SkippedPod>,
-    lost_nodes: Vec<Symbol>,
+    lost_nodes: Vec<Name>,
     drain: Drain,
     budgets: Budgets,
     /// Pods that left, and that no controller has reacted to: positions in `removed`.
@@ -53,7 +53,7 @@ pub struct RemovedPod {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node it was on.
-    pub node: Symbol,
+    pub node: Name,
     /// Whether it was evicted, lost or preempted.
     pub cause: RemovalCause,
     /// The virtual time at which it left.
@@ -112,7 +112,7 @@ pub struct SkippedPod {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Name of its node.
-    pub node: Symbol,
+    pub node: Name,
     /// What keeps the drain from evicting it, in words.
     pub why: &'static str,
 }
@@ -129,7 +129,7 @@ impl Disruptions {
     }
 
     /// The lost nodes, in order.
-    pub fn lost_nodes(&self) -> &[Symbol] {
+    pub fn lost_nodes(&self) -> &[Name] {
         &self.lost_nodes
     }
 
@@ -186,7 +186,7 @@ impl World {
 
     /// Deletes nodes together with their pods, as if the machines had failed. Budgets do
     /// not apply, as nothing is evicted.
-    pub fn lose_nodes(&mut self, nodes: &[Symbol]) {
+    pub fn lose_nodes(&mut self, nodes: &[Name]) {
         let now = self.now;
         self.api.disruptions(now).lost_nodes.extend(nodes);
         let mut pods = self.api.pods_on(nodes);
@@ -263,14 +263,14 @@ impl ApiServer {
     }
 
     /// The pods on these nodes that have not ended.
-    fn pods_on(&self, nodes: &[Symbol]) -> Vec<Arc<Pod>> {
-        let nodes: HashSet<Symbol> = nodes.iter().copied().collect();
+    fn pods_on(&self, nodes: &[Name]) -> Vec<Arc<Pod>> {
+        let nodes: HashSet<Name> = nodes.iter().copied().collect();
         let on_them = |pod: &&Arc<Pod>| nodes.contains(&pod.spec.node_name) && !pod.is_terminal();
         self.objects.pods.values().filter(on_them).cloned().collect()
     }
 
     /// Removes the resource slices of these nodes' own devices.
-    fn remove_slices(&mut self, nodes: &[Symbol]) {
+    fn remove_slices(&mut self, nodes: &[Name]) {
         let slices = self.objects.resource_slices.iter();
         let own = slices
             .filter(|(_, slice)| slice.spec.node_name.is_some_and(|node| nodes.contains(&node)));

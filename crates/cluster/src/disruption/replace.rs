@@ -10,8 +10,7 @@ use super::{Replacement, key_of};
 use crate::World;
 use crate::rollout::Blueprint;
 use kubestep_api::admission::derived_uid;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, ObjectMeta, OwnerReference, Pod, PodStatus, Time};
+use kubestep_api::{Name, Object, ObjectMeta, OwnerReference, Pod, PodStatus, Time};
 
 /// The annotation on the mirror pod of a static pod (`v1.MirrorPodAnnotationKey`).
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -77,7 +76,7 @@ impl World {
         new.metadata.uid = derived_uid(&format!("replacement of {}", pod.metadata.uid));
         new.metadata.creation_timestamp = Some(self.creation_time());
         if owner.kind != "StatefulSet" {
-            new.metadata.name = Symbol::EMPTY;
+            new.metadata.name = Name::EMPTY;
             if new.metadata.generate_name.is_empty() {
                 new.metadata.generate_name = generated(pod, owner);
             }
@@ -95,17 +94,17 @@ impl World {
 pub(crate) fn fresh(pod: &Pod) -> Pod {
     let mut new = pod.clone();
     new.metadata = ObjectMeta { deletion_timestamp: None, ..new.metadata };
-    new.spec.node_name = Symbol::EMPTY;
+    new.spec.node_name = Name::EMPTY;
     new.status = PodStatus::default();
     new
 }
 
 /// The prefix of the names that a controller gives its pods.
-fn generated(pod: &Pod, owner: &OwnerReference) -> Symbol {
+fn generated(pod: &Pod, owner: &OwnerReference) -> Name {
     const INDEX: &str = "batch.kubernetes.io/job-completion-index";
     let index = pod.metadata.annotations.get(INDEX.into());
     match index.filter(|_| owner.kind == "Job") {
-        Some(index) => Symbol::new(&format!("{}-{index}-", owner.name)),
-        None => Symbol::new(&format!("{}-", owner.name)),
+        Some(index) => Name::new(&format!("{}-{index}-", owner.name)),
+        None => Name::new(&format!("{}-", owner.name)),
     }
 }

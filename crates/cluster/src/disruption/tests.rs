@@ -57,7 +57,7 @@ fn left(world: &World) -> Vec<String> {
     all.map(|one| {
         let replacement = match &one.replacement {
             Replacement::Pod(pod) => {
-                let name = pod.name.as_str();
+                let name = pod.name.text();
                 name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
             }
             Replacement::Nothing(why) => (*why).to_owned(),
@@ -220,7 +220,7 @@ fn claims_of_a_single_pod_are_made_again() {
     world.lose_nodes(&["a".into()]);
     let claims: Vec<_> = world.api().objects().persistent_volume_claims.values().collect();
     let [claim] = claims.as_slice() else { panic!("{claims:?}") };
-    assert!(claim.metadata.name.ends_with("-scratch") && claim.spec.volume_name.is_empty());
+    assert!(claim.metadata.name.text().ends_with("-scratch") && claim.spec.volume_name.is_empty());
     assert_eq!(claim.metadata.annotations.keys().count(), 1);
     let key = NamespacedName::new("default".into(), "db-0".into());
     assert_ne!(world.api().objects().pod(key).unwrap().metadata.uid, "first");

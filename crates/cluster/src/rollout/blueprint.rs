@@ -9,8 +9,7 @@ use crate::disruption::claims::{OwnClaims, unbound};
 use crate::disruption::replace::fresh;
 use crate::workload::{TEMPLATE_HASH, for_node};
 use kubestep_api::admission::{merge_label_keys, unmerge_label_keys};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, OwnerReference, PersistentVolumeClaim, Pod};
+use kubestep_api::{Name, Object, OwnerReference, PersistentVolumeClaim, Pod};
 use kubestep_framework::pod::NamespacedName;
 
 /// The labels of a StatefulSet's pod with its name and its ordinal.
@@ -44,13 +43,13 @@ pub(super) struct TemplateChange<'a, F> {
     pub workload: WorkloadName,
     pub owners: &'a Owners,
     /// The name of the new template.
-    pub revision: Symbol,
+    pub revision: Name,
     pub change: &'a F,
 }
 
 impl<F: Fn(&mut Pod) -> Result<(), String>> TemplateChange<'_, F> {
     /// The pod of a slot with the template of `model`.
-    pub fn kept(&self, api: &ApiServer, slot: Symbol, model: &Pod) -> Blueprint {
+    pub fn kept(&self, api: &ApiServer, slot: Name, model: &Pod) -> Blueprint {
         let mut pod = fresh(model);
         match self.workload.kind {
             WorkloadKind::StatefulSet => rename(&mut pod, slot),
@@ -62,7 +61,7 @@ impl<F: Fn(&mut Pod) -> Result<(), String>> TemplateChange<'_, F> {
     }
 
     /// The same with the new template.
-    pub fn changed(&self, api: &ApiServer, slot: Symbol, model: &Pod) -> Result<Blueprint, String> {
+    pub fn changed(&self, api: &ApiServer, slot: Name, model: &Pod) -> Result<Blueprint, String> {
         let mut made = self.kept(api, slot, model);
         let new = &mut made.pod;
         unmerge_label_keys(new);
@@ -79,8 +78,8 @@ impl<F: Fn(&mut Pod) -> Result<(), String>> TemplateChange<'_, F> {
             base = set.name;
         }
         if self.workload.kind != WorkloadKind::StatefulSet {
-            new.metadata.name = Symbol::EMPTY;
-            new.metadata.generate_name = Symbol::new(&format!("{base}-"));
+            new.metadata.name = Name::EMPTY;
+            new.metadata.generate_name = Name::new(&format!("{base}-"));
         }
         Ok(made)
     }
@@ -92,13 +91,13 @@ fn owned_by(set: ReplicaSetRef, pod: &Pod) -> OwnerReference {
 }
 
 /// Gives a copy of a StatefulSet's pod another ordinal: its name, labels and claims.
-fn rename(pod: &mut Pod, slot: Symbol) {
+fn rename(pod: &mut Pod, slot: Name) {
     let old = pod.metadata.name;
     if old == slot {
         return;
     }
     pod.metadata.name = slot;
-    let index = slot.rsplit_once('-').map(|(_, index)| Symbol::new(index)).unwrap_or_default();
+    let index = slot.text().rsplit_once('-').map(|(_, index)| Name::new(index)).unwrap_or_default();
     for (label, value) in [(POD_NAME, slot), (POD_INDEX, index)] {
         if pod.metadata.labels.contains_key(label.into()) {
             pod.metadata.labels.insert(label.into(), value);
@@ -107,8 +106,8 @@ fn rename(pod: &mut Pod, slot: Symbol) {
     pod.spec.volumes.update(|volumes| {
         let claims = volumes.iter_mut().filter_map(|one| one.persistent_volume_claim.as_mut());
         for claim in claims {
-            if let Some(template) = claim.claim_name.strip_suffix(old.as_str()) {
-                claim.claim_name = Symbol::new(&format!("{template}{slot}"));
+            if let Some(template) = claim.claim_name.text().strip_suffix(old.text().as_str()) {
+                claim.claim_name = Name::new(&format!("{template}{slot}"));
             }
         }
     });

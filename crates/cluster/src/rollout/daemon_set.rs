@@ -10,8 +10,7 @@ use super::{Member, Rollout, RolloutAction};
 use crate::api_server::ApiServer;
 use crate::disruption::key_of;
 use crate::workload::DaemonFit;
-use kubestep_api::Time;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Time};
 
 /// The pods of a node, the oldest first.
 #[derive(Clone, Default)]
@@ -21,7 +20,7 @@ struct OnNode<'a> {
     fit: DaemonFit,
 }
 
-type DaemonNodes<'a> = BTreeMap<Symbol, OnNode<'a>>;
+type DaemonNodes<'a> = BTreeMap<Name, OnNode<'a>>;
 
 /// The limits of a DaemonSet's strategy; see [`super::Strategy::Nodes`]. `None`: old pods stay.
 pub(super) type NodeLimits = Option<(usize, usize)>;
@@ -79,7 +78,7 @@ fn on_nodes<'a>(rollout: &'a Rollout, api: &ApiServer) -> DaemonNodes<'a> {
 }
 
 /// The order in which pods of a node are kept: those that are bound, then the oldest.
-fn age(member: &Member) -> (bool, Option<Time>, Symbol) {
+fn age(member: &Member) -> (bool, Option<Time>, Name) {
     let metadata = &member.pod.metadata;
     (member.pod.spec.node_name.is_empty(), metadata.creation_timestamp, metadata.name)
 }
@@ -87,7 +86,7 @@ fn age(member: &Member) -> (bool, Option<Time>, Symbol) {
 impl OnNode<'_> {
     /// Creates the pod that is missing, or deletes those that do not belong on the node. With surge
     /// an old and a new pod may be there.
-    fn manage(&self, node: Symbol, surges: bool) -> Vec<RolloutAction> {
+    fn manage(&self, node: Name, surges: bool) -> Vec<RolloutAction> {
         let mut all: Vec<&Member> = self.old.iter().chain(&self.new).copied().collect();
         all.sort_by_key(|member| age(member));
         match all.as_slice() {

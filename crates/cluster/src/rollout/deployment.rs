@@ -7,8 +7,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{Member, Owners, Rollout, RolloutAction};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{PodPhase, Time, Uid};
+use kubestep_api::{Name, PodPhase, Time, Uid};
 use kubestep_framework::pod::NamespacedName;
 
 /// The annotation that says which pods a ReplicaSet deletes first: those of the lowest cost.
@@ -47,7 +46,7 @@ pub(super) fn roll(
 }
 
 fn create(count: usize) -> Vec<RolloutAction> {
-    vec![RolloutAction::Create(Symbol::EMPTY); count]
+    vec![RolloutAction::Create(Name::EMPTY); count]
 }
 
 /// Deletes old pods: up to `most` that are not available, and `spare` of any kind.
@@ -80,7 +79,7 @@ type Candidate<'a> = (&'a NamespacedName, &'a Member);
 /// The order in which a ReplicaSet deletes its pods.
 struct Order {
     /// How many pods of the workload are on each node.
-    on_node: BTreeMap<Symbol, usize>,
+    on_node: BTreeMap<Name, usize>,
     now: Time,
 }
 

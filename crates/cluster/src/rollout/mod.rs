@@ -26,8 +26,7 @@ use crate::api_server::ApiServer;
 use crate::disruption::claims::OwnClaims;
 use crate::disruption::{key_of, runs};
 use kubestep_api::admission::derived_uid;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Kind, Object, Pod, Time, Uid};
+use kubestep_api::{Duration, Kind, Name, Object, Pod, Time, Uid};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Change;
 
@@ -94,7 +93,7 @@ pub struct Rollout {
     members: BTreeMap<NamespacedName, Member>,
     /// What the pod of each slot is like that the workload should have. A StatefulSet's pods below
     /// the partition keep the old template.
-    blueprints: BTreeMap<Symbol, Arc<Blueprint>>,
+    blueprints: BTreeMap<Name, Arc<Blueprint>>,
     /// The pod of a DaemonSet's template, for the nodes that it fits.
     daemon: Option<Arc<Pod>>,
     steps: Vec<RolloutStep>,
@@ -122,7 +121,7 @@ pub struct RolloutStep {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// The node of a deleted pod, empty if it had none; `None`: the pod was created.
-    pub deleted_from: Option<Symbol>,
+    pub deleted_from: Option<Name>,
 }
 
 /// How many pods a workload has.
@@ -144,12 +143,12 @@ enum Owners {
     /// A Deployment's ReplicaSets, the older ones in the order of their creation.
     ReplicaSets { old: Vec<ReplicaSetRef>, new: ReplicaSetRef },
     /// The workload itself; a label distinguishes its templates.
-    Workload { uid: Uid, revision: Symbol },
+    Workload { uid: Uid, revision: Name },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct ReplicaSetRef {
-    name: Symbol,
+    name: Name,
     uid: Uid,
 }
 
@@ -164,7 +163,7 @@ struct Member {
     /// The UID of its controller.
     owner: Uid,
     /// Its ordinal's name in a StatefulSet, its node in a DaemonSet.
-    slot: Symbol,
+    slot: Name,
     /// Since when it is ready.
     ready: Option<Time>,
 }
@@ -173,7 +172,7 @@ struct Member {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum RolloutAction {
     /// Creates the new pod of a slot.
-    Create(Symbol),
+    Create(Name),
     Delete(NamespacedName),
 }
 
@@ -427,7 +426,7 @@ impl World {
         }
     }
 
-    fn create_updated(&mut self, at: usize, slot: Symbol) -> Option<RolloutStep> {
+    fn create_updated(&mut self, at: usize, slot: Name) -> Option<RolloutStep> {
         let rollout = self.disruptions()?.rollouts.get(at)?;
         let blueprint = rollout.blueprints.get(&slot)?.clone();
         let workload = rollout.workload;

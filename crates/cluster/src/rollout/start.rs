@@ -20,7 +20,7 @@ use crate::workload::{
 use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Deployment, Duration, LabelSelector, Node, Pod, ReplicaSet, StatefulSet, UpdateStrategy,
+    Deployment, Duration, LabelSelector, Name, Node, Pod, ReplicaSet, StatefulSet, UpdateStrategy,
 };
 use kubestep_config::Feature;
 use kubestep_framework::objects::Objects;
@@ -65,7 +65,7 @@ impl fmt::Display for RolloutError {
 /// The pods that a workload should have.
 struct DesiredPods {
     /// The pods that the new ones are copies of, by slot.
-    models: BTreeMap<Symbol, Arc<Pod>>,
+    models: BTreeMap<Name, Arc<Pod>>,
     /// The pod of a DaemonSet's template.
     daemon: Option<Arc<Pod>>,
 }
@@ -101,7 +101,7 @@ impl World {
         let (spec, is_known) = self.spec(workload, &pods, &wanted)?;
         let kept = kept_slots(spec.strategy, &wanted.models);
         let new = TemplateChange { workload, owners: &owners, revision, change: &change };
-        let blueprint = |(slot, model): (&Symbol, &Arc<Pod>)| {
+        let blueprint = |(slot, model): (&Name, &Arc<Pod>)| {
             let made = match kept.get(slot) {
                 Some(oldest) if *slot != model.metadata.name => new.kept(&self.api, *slot, oldest),
                 Some(_) => new.kept(&self.api, *slot, model),
@@ -137,11 +137,11 @@ impl World {
         pods: &[Arc<Pod>],
         newest: &Arc<Pod>,
     ) -> Result<DesiredPods, RolloutError> {
-        let of_pods: BTreeMap<Symbol, Arc<Pod>> =
+        let of_pods: BTreeMap<Name, Arc<Pod>> =
             pods.iter().map(|pod| (slot(workload.kind, pod), pod.clone())).collect();
         Ok(match workload.kind {
             WorkloadKind::Deployment => DesiredPods {
-                models: BTreeMap::from([(Symbol::EMPTY, newest.clone())]),
+                models: BTreeMap::from([(Name::EMPTY, newest.clone())]),
                 daemon: None,
             },
             WorkloadKind::StatefulSet => {
@@ -151,7 +151,7 @@ impl World {
                     None => of_pods,
                     Some(wanted) => {
                         let slots = wanted
-                            .map(|number| Symbol::new(&format!("{}-{number}", workload.key.name)));
+                            .map(|number| Name::new(&format!("{}-{number}", workload.key.name)));
                         let model = |slot| of_pods.get(&slot).unwrap_or(newest).clone();
                         slots.map(|slot| (slot, model(slot))).collect()
                     }
@@ -167,7 +167,7 @@ impl World {
     fn wanted_daemons(
         &self,
         workload: WorkloadName,
-        mut models: BTreeMap<Symbol, Arc<Pod>>,
+        mut models: BTreeMap<Name, Arc<Pod>>,
         newest: &Arc<Pod>,
     ) -> DesiredPods {
         let template = self.daemon_set(workload.key).and_then(daemon_template);
@@ -212,13 +212,13 @@ impl World {
         workload: WorkloadName,
         newest: &Pod,
         pods: &[Arc<Pod>],
-        revision: Symbol,
+        revision: Name,
     ) -> Owners {
         if workload.kind != WorkloadKind::Deployment {
             let owner = newest.metadata.controller().map(|owner| owner.uid);
             return Owners::Workload { uid: owner.unwrap_or_default(), revision };
         }
-        let name = Symbol::new(&format!("{}-{revision}", workload.key.name));
+        let name = Name::new(&format!("{}-{revision}", workload.key.name));
         let uid = derived_uid(&format!("ReplicaSet {}/{name}", workload.key.namespace));
         let old = old_sets(self.api.objects(), pods);
         Owners::ReplicaSets { old, new: ReplicaSetRef { name, uid } }
@@ -259,7 +259,7 @@ impl World {
                 (Spec { strategy, replicas, min_ready_seconds }, known.is_some())
             }
             WorkloadKind::DaemonSet => {
-                let fits = |name: &&Symbol| {
+                let fits = |name: &&Name| {
                     let node = wanted.daemon.as_ref().zip(self.api.node(**name));
                     node.is_some_and(|(pod, node)| DaemonFit::of(pod, node).creates)
                 };
@@ -295,7 +295,7 @@ impl World {
     fn daemon_set(&self, key: NamespacedName) -> Option<&Value> {
         let is_it = |set: &&Value| {
             set["metadata"]["namespace"] == key.namespace.as_str()
-                && set["metadata"]["name"] == key.name.as_str()
+                && set["metadata"]["name"] == key.name.text().as_str()
         };
         self.provisioning().daemon_sets.iter().find(is_it)
     }
@@ -319,12 +319,12 @@ impl World {
 }
 
 /// A name for the new template.
-fn revision(workload: WorkloadName, number: usize) -> Symbol {
+fn revision(workload: WorkloadName, number: usize) -> Name {
     let uid = derived_uid(&format!("rollout {number} of {workload}")).to_string();
     let hash: String = uid.chars().filter(char::is_ascii_hexdigit).take(10).collect();
     match workload.kind {
-        WorkloadKind::StatefulSet => Symbol::new(&format!("{}-{hash}", workload.key.name)),
-        _ => Symbol::new(&hash),
+        WorkloadKind::StatefulSet => Name::new(&format!("{}-{hash}", workload.key.name)),
+        _ => Name::new(&hash),
     }
 }
 
@@ -357,13 +357,9 @@ fn daemon_update(set: &Value) -> (UpdateStrategy, i32) {
 
 /// The slots whose pods keep the old template, those below a StatefulSet's partition; each with a
 /// pod of that template.
-fn kept_slots(
-    strategy: Strategy,
-    models: &BTreeMap<Symbol, Arc<Pod>>,
-) -> BTreeMap<Symbol, Arc<Pod>> {
+fn kept_slots(strategy: Strategy, models: &BTreeMap<Name, Arc<Pod>>) -> BTreeMap<Name, Arc<Pod>> {
     let Strategy::Ordinal { partition, .. } = strategy else { return BTreeMap::new() };
-    let mut slots: Vec<(Symbol, &Arc<Pod>)> =
-        models.iter().map(|(slot, pod)| (*slot, pod)).collect();
+    let mut slots: Vec<(Name, &Arc<Pod>)> = models.iter().map(|(slot, pod)| (*slot, pod)).collect();
     slots.sort_by_key(|(slot, _)| stateful_set::ordinal(*slot));
     let lowest = slots.iter().find(|(slot, pod)| pod.metadata.name == *slot);
     let Some(lowest) = lowest.map(|(_, pod)| Arc::clone(pod)) else { return BTreeMap::new() };
@@ -387,9 +383,9 @@ fn ordinals(
 }
 
 /// Where in the workload a pod belongs: its name in a StatefulSet, its node in a DaemonSet.
-pub(super) fn slot(kind: WorkloadKind, pod: &Pod) -> Symbol {
+pub(super) fn slot(kind: WorkloadKind, pod: &Pod) -> Name {
     match kind {
-        WorkloadKind::Deployment => Symbol::EMPTY,
+        WorkloadKind::Deployment => Name::EMPTY,
         WorkloadKind::StatefulSet => pod.metadata.name,
         WorkloadKind::DaemonSet if pod.spec.node_name.is_empty() => daemon_node(pod),
         WorkloadKind::DaemonSet => pod.spec.node_name,
@@ -397,7 +393,7 @@ pub(super) fn slot(kind: WorkloadKind, pod: &Pod) -> Symbol {
 }
 
 /// The node that the affinity of a daemon pod names.
-fn daemon_node(pod: &Pod) -> Symbol {
+fn daemon_node(pod: &Pod) -> Name {
     let affinity = pod.spec.affinity.as_deref().and_then(|all| all.node_affinity.as_ref());
     let required =
         affinity.and_then(|of| of.required_during_scheduling_ignored_during_execution.as_ref());
@@ -410,7 +406,8 @@ fn daemon_node(pod: &Pod) -> Symbol {
 /// A ReplicaSet like `set` for the pods of the new template, with no pods yet.
 fn copy_of(set: &ReplicaSet, new: ReplicaSetRef) -> ReplicaSet {
     let mut copy = set.clone();
-    let hash = new.name.rsplit_once('-').map(|(_, hash)| Symbol::new(hash)).unwrap_or_default();
+    let hash =
+        new.name.text().rsplit_once('-').map(|(_, hash)| Name::new(hash)).unwrap_or_default();
     (copy.metadata.name, copy.metadata.uid) = (new.name, new.uid);
     copy.spec.replicas = Some(0);
     let selector: &mut LabelSelector = copy.spec.selector.get_or_insert_default();

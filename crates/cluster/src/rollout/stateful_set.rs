@@ -6,8 +6,7 @@
 use std::cmp::Reverse;
 
 use super::{Member, Rollout, RolloutAction};
-use kubestep_api::Time;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Time};
 
 /// The limits of a StatefulSet's strategy; see [`super::Strategy::Ordinal`].
 #[derive(Clone, Copy)]
@@ -22,7 +21,7 @@ pub(super) struct OrdinalLimits {
 /// The pods of a set.
 struct Pods<'a> {
     /// The wanted ordinals, from the lowest up.
-    slots: Vec<Symbol>,
+    slots: Vec<Name>,
     /// The pod of each.
     wanted: Vec<Option<&'a Member>>,
     /// The pods of other ordinals, from the highest down.
@@ -47,13 +46,13 @@ pub(super) fn next(rollout: &Rollout, limits: OrdinalLimits, now: Time) -> Vec<R
 }
 
 /// The ordinal of a pod, from its name.
-pub(super) fn ordinal(pod: Symbol) -> u64 {
-    pod.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+pub(super) fn ordinal(pod: Name) -> u64 {
+    pod.text().rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
 }
 
 impl Pods<'_> {
     fn of(rollout: &Rollout) -> Pods<'_> {
-        let mut slots: Vec<Symbol> = rollout.blueprints.keys().copied().collect();
+        let mut slots: Vec<Name> = rollout.blueprints.keys().copied().collect();
         slots.sort_by_key(|slot| ordinal(*slot));
         let mut wanted: Vec<Option<&Member>> = vec![None; slots.len()];
         let mut surplus = Vec::new();

@@ -77,7 +77,7 @@ fn rollout(world: &World) -> &Rollout {
 fn steps(world: &World) -> Vec<String> {
     let words = |step: &RolloutStep| match step.deleted_from {
         Some(_) => format!("-{}", step.pod.name),
-        None => format!("+{}", step.pod.name.split('-').next().unwrap()),
+        None => format!("+{}", step.pod.name.text().split('-').next().unwrap()),
     };
     rollout(world).steps().iter().map(words).collect()
 }
@@ -355,7 +355,7 @@ fn a_daemon_set_goes_from_node_to_node() {
     world.run(50);
     assert_eq!(steps(&world), ["-log-a", "+log", "-log-b", "+log", "-log-c", "+log"]);
     assert!(is_complete(&world));
-    let nodes = world.api().objects().pods.values().map(|pod| pod.spec.node_name.as_str());
+    let nodes = world.api().objects().pods.values().map(|pod| pod.spec.node_name.text());
     let mut nodes: Vec<_> = nodes.collect();
     nodes.sort_unstable();
     assert_eq!(nodes, ["a", "b", "c"]);

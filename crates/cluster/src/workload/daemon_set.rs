@@ -13,7 +13,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{RequiredNodeAffinity, find_untolerated_taint};
 use kubestep_api::words::count;
 use kubestep_api::{
-    Affinity, DecodeError, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
+    Affinity, DecodeError, Name, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement,
     NodeSelectorTerm, Pod, Pooled, Taint, TaintEffect, Toleration, TolerationOperator,
 };
 
@@ -46,7 +46,7 @@ pub(super) fn expand(
     let suits = |node: &&Arc<Node>| {
         (wanted.is_empty() || node.metadata.name == wanted) && DaemonFit::of(&pod, node).creates
     };
-    let nodes: Vec<Symbol> =
+    let nodes: Vec<Name> =
         surroundings.nodes.iter().filter(suits).map(|node| node.metadata.name).collect();
     let others = surroundings.nodes.len() - nodes.len();
     let notices = (others > 0)
@@ -96,7 +96,7 @@ pub fn suits_daemon(pod: &Pod, node: &Node) -> bool {
 pub(crate) fn without_affinity(pod: &Pod) -> Pod {
     let mut pod = pod.clone();
     pod.spec.affinity = None;
-    pod.spec.node_name = Symbol::EMPTY;
+    pod.spec.node_name = Name::EMPTY;
     pod
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn template(set: &Value) -> Option<Pod> {
     let manifest = WorkloadManifest::new(set);
     let mut pod = manifest.template_pod().ok()?;
     tolerate(&mut pod);
-    pod.spec.node_name = Symbol::new(node_name(&manifest));
+    pod.spec.node_name = Name::new(node_name(&manifest));
     Some(pod)
 }
 
@@ -146,7 +146,7 @@ impl DaemonFit {
 }
 
 /// Replaces the required node affinity with one for the node's name.
-pub(crate) fn for_node(mut pod: Pod, node: Symbol) -> Pod {
+pub(crate) fn for_node(mut pod: Pod, node: Name) -> Pod {
     let by_name = NodeSelectorRequirement {
         key: "metadata.name".into(),
         operator: NodeSelectorOperator::In,

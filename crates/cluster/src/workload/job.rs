@@ -4,8 +4,7 @@ use super::manifest::{WorkloadManifest, owner};
 use super::{ExpandedWorkload, WorkloadInputs, named};
 use crate::START;
 use kubestep_api::admission::derived_uid;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{DecodeError, Pod, Uid};
+use kubestep_api::{DecodeError, Name, Pod, Uid};
 
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
@@ -45,7 +44,7 @@ fn pods(
         ("controller-uid", controller.as_str()),
         ("job-name", &name),
     ] {
-        pod.metadata.labels.insert(key.into(), Symbol::new(value));
+        pod.metadata.labels.insert(key.into(), Name::new(value));
     }
     let parallel = manifest.count(&format!("{spec}.parallelism"))?.unwrap_or(1);
     let completions = manifest.count(&format!("{spec}.completions"))?.unwrap_or(usize::MAX);
@@ -71,7 +70,7 @@ fn numbered(pod: &Pod, job: &str, number: usize, indexed: bool) -> Pod {
         return named(pod, &format!("{job}-{}", number + 1));
     }
     let mut pod = named(pod, &format!("{job}-{number}"));
-    let index = Symbol::new(&number.to_string());
+    let index = Name::new(&number.to_string());
     pod.metadata.labels.insert(COMPLETION_INDEX.into(), index);
     pod.metadata.annotations.insert(COMPLETION_INDEX.into(), index.into());
     pod

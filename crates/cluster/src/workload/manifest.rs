@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use kubestep_api::admission::derived_uid;
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{DecodeError, Kind, Object, OwnerReference, Pod, Uid};
+use kubestep_api::{DecodeError, Kind, Name, Object, OwnerReference, Pod, Uid};
 
 /// Limit of pods of one workload, against typos.
 pub(crate) const MOST_REPLICAS: usize = 1_000_000;
@@ -80,7 +80,7 @@ impl<'a> WorkloadManifest<'a> {
             _ => json!({}),
         };
         let mut pod = self.pod(&value, &format!("{}.", self.template))?;
-        pod.metadata.name = Symbol::EMPTY;
+        pod.metadata.name = Name::EMPTY;
         Ok(pod)
     }
 
@@ -96,7 +96,7 @@ impl<'a> WorkloadManifest<'a> {
         pod.metadata.uid = Uid::EMPTY;
         pod.metadata.creation_timestamp = None;
         pod.metadata.deletion_timestamp = None;
-        pod.spec.node_name = Symbol::EMPTY;
+        pod.spec.node_name = Name::EMPTY;
         pod.status = Default::default();
         Ok(pod)
     }
@@ -104,7 +104,7 @@ impl<'a> WorkloadManifest<'a> {
     /// The workload's UID: as written, otherwise derived from its name.
     pub fn uid(&self) -> Uid {
         match self.field("metadata.uid").as_str() {
-            Some(uid) if !uid.is_empty() => Uid::new(uid),
+            Some(uid) if !uid.is_empty() => Uid::from(uid),
             _ => derived_uid(&self.title()),
         }
     }
@@ -135,7 +135,7 @@ pub(super) fn owner(api_version: &str, kind: &str, name: &str, uid: Uid) -> Owne
     OwnerReference {
         api_version: Symbol::new(api_version),
         kind: Symbol::new(kind),
-        name: Symbol::new(name),
+        name: Name::new(name),
         uid,
         controller: Some(true),
         block_owner_deletion: Some(true),

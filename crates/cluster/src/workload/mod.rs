@@ -17,11 +17,9 @@ mod stateful_set;
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use kubestep_api::intern::Symbol;
-use kubestep_api::{DecodeError, Node, Object, Pod};
+use kubestep_api::{DecodeError, Name, Node, Object, Pod};
 use manifest::WorkloadManifest;
+use serde_json::Value;
 
 pub use daemon_set::suits_daemon;
 pub(crate) use daemon_set::{DaemonFit, for_node, template as daemon_template, without_affinity};
@@ -111,7 +109,7 @@ fn owned_pod(manifest: &WorkloadManifest<'_>) -> Result<Pod, DecodeError> {
 /// A copy of the pod with that name.
 fn named(pod: &Pod, name: &str) -> Pod {
     let mut pod = pod.clone();
-    pod.metadata.name = Symbol::new(name);
+    pod.metadata.name = Name::new(name);
     pod
 }
 

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::manifest::{WorkloadManifest, owner};
 use super::{ExpandedWorkload, WorkloadInputs, named, owned_pod};
 use kubestep_api::decode::from_value;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{DecodeError, Kind, Object, Pod};
+use kubestep_api::{DecodeError, Kind, Name, Object, Pod};
 
 /// The label with the template hash on the pods of a Deployment's ReplicaSet.
 pub(crate) const TEMPLATE_HASH: &str = "pod-template-hash";
@@ -24,8 +23,8 @@ pub(super) fn pod(
     let name = if generated { pod.metadata.generate_name } else { pod.metadata.name };
     let replicas = surroundings.replicas.unwrap_or(1);
     let alone = replicas == 1 && !generated;
-    pod.metadata.name = Symbol::EMPTY;
-    let base = name.trim_end_matches('-').to_owned();
+    pod.metadata.name = Name::EMPTY;
+    let base = name.text().trim_end_matches('-').to_owned();
     let notices = match manifest.field("spec.nodeName").as_str() {
         Some(node) if !node.is_empty() => {
             vec![format!("{}: is tried without its node {node}", manifest.title())]
@@ -76,7 +75,7 @@ pub(super) fn deployment(
     let mut pod = manifest.template_pod()?;
     let hash = manifest.hash();
     let name = format!("{}-{hash}", manifest.name);
-    pod.metadata.labels.insert(TEMPLATE_HASH.into(), Symbol::new(&hash));
+    pod.metadata.labels.insert(TEMPLATE_HASH.into(), Name::new(&hash));
     let selector = selector(manifest, &hash)?;
     let uid = kubestep_api::admission::derived_uid(&format!("ReplicaSet {name}"));
     let set = json!({

@@ -7,7 +7,7 @@ use super::{ExpandedWorkload, WorkloadInputs, named, owned_pod};
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    DecodeError, Kind, Object, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod,
+    DecodeError, Kind, Name, Object, PersistentVolumeClaim, PersistentVolumeClaimVolumeSource, Pod,
     Volume,
 };
 
@@ -19,7 +19,7 @@ pub(super) fn expand(
     let set = manifest.object(Kind::StatefulSet)?;
     let mut pod = owned_pod(manifest)?;
     let revision = format!("{}-{}", manifest.name, manifest.hash());
-    pod.metadata.labels.insert("controller-revision-hash".into(), Symbol::new(&revision));
+    pod.metadata.labels.insert("controller-revision-hash".into(), Name::new(&revision));
     let claims = claims(manifest)?;
     let replicas = surroundings.replicas.or(manifest.count("spec.replicas")?).unwrap_or(1);
     let start = manifest.count("spec.ordinals.start")?.unwrap_or(0);
@@ -68,15 +68,15 @@ fn replica(pod: &Pod, claims: &[PersistentVolumeClaim], set: &str, ordinal: usiz
     let name = format!("{set}-{ordinal}");
     let mut pod = named(pod, &name);
     let labels = &mut pod.metadata.labels;
-    labels.insert("statefulset.kubernetes.io/pod-name".into(), Symbol::new(&name));
-    labels.insert("apps.kubernetes.io/pod-index".into(), Symbol::new(&ordinal.to_string()));
+    labels.insert("statefulset.kubernetes.io/pod-name".into(), Name::new(&name));
+    labels.insert("apps.kubernetes.io/pod-index".into(), Name::new(&ordinal.to_string()));
     let mut objects = Vec::new();
     let mut volumes = Vec::new();
     for template in claims {
         let (volume, mut claim) = (template.metadata.name, template.clone());
-        claim.metadata.name = Symbol::new(&format!("{volume}-{name}"));
+        claim.metadata.name = Name::new(&format!("{volume}-{name}"));
         volumes.push(Volume {
-            name: volume.into(),
+            name: volume.interned().into(),
             persistent_volume_claim: Some(PersistentVolumeClaimVolumeSource {
                 claim_name: claim.metadata.name,
                 read_only: false,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crate::clusters::{Numbers, PLUGINS, configuration, crowd, decision, fill, world};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_config::ExtensionPoint::{
@@ -32,12 +33,12 @@ struct Acts {
     /// The points at which it rejects the pod, and whether preemption could help.
     rejects: Vec<(ExtensionPoint, bool)>,
     /// The nodes that PreFilter leaves.
-    only: Option<Vec<Symbol>>,
+    only: Option<Vec<Name>>,
     /// The nodes that Filter rejects, and whether preemption could help there.
-    nodes: BTreeMap<Symbol, bool>,
-    scores: BTreeMap<Symbol, i64>,
+    nodes: BTreeMap<Name, bool>,
+    scores: BTreeMap<Name, i64>,
     /// The node that PostFilter nominates.
-    nominates: Option<Symbol>,
+    nominates: Option<Name>,
 }
 
 impl Acts {
@@ -150,7 +151,7 @@ impl Pair {
     }
 }
 
-type Decision = (Symbol, Option<Symbol>, Option<String>, Option<Symbol>);
+type Decision = (Name, Option<Name>, Option<String>, Option<Name>);
 
 /// The decision with the nomination.
 fn whole(record: &CycleRecord) -> Decision {
@@ -163,7 +164,7 @@ fn random_points(numbers: &mut Numbers) -> Option<Vec<ExtensionPoint>> {
     (numbers.below(4) > 0).then_some(some)
 }
 
-fn random_acts(numbers: &mut Numbers, nodes: &[Symbol]) -> Acts {
+fn random_acts(numbers: &mut Numbers, nodes: &[Name]) -> Acts {
     let mut acts = Acts::default();
     for point in [PreFilter, Reserve, Permit, PreBind, Bind] {
         if numbers.below(8) == 0 {
@@ -204,8 +205,7 @@ fn each_cycle(mut check: impl FnMut(&str, &Pair, &CycleRecord, &Certainty, &mut 
 fn nothing_that_a_plugin_does_changes_a_certain_decision() {
     let (mut certain, mut changed) = (0, 0);
     each_cycle(|at, pair, record, certainty, numbers| {
-        let nodes: Vec<Symbol> =
-            record.nodes.order.iter().map(|id| record.nodes.name(*id)).collect();
+        let nodes: Vec<Name> = record.nodes.order.iter().map(|id| record.nodes.name(*id)).collect();
         for _ in 0..20 {
             let acts = random_acts(numbers, &nodes);
             let same = whole(&pair.cycle(acts.clone())) == whole(record);
@@ -219,7 +219,7 @@ fn nothing_that_a_plugin_does_changes_a_certain_decision() {
 
 /// What changes the decision, by the uncertainty.
 fn adverse(uncertainty: &Uncertainty, certainty: &Certainty, record: &CycleRecord) -> Option<Acts> {
-    let node = |name: Symbol, points: &[ExtensionPoint]| match points.contains(&Filter) {
+    let node = |name: Name, points: &[ExtensionPoint]| match points.contains(&Filter) {
         true => Acts { nodes: BTreeMap::from([(name, false)]), ..Acts::default() },
         false => Acts { rejects: vec![(PreFilter, false)], ..Acts::default() },
     };

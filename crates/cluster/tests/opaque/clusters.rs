@@ -1,6 +1,5 @@
 //! Random clusters, and what counts as the decision of a cycle.
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_cluster::World;
 use kubestep_config::{
     ExtensionPoint, Feature, FeatureGates, PluginDescriptor, UnknownPlugins, resolve_as,
@@ -146,7 +145,7 @@ fn pending(at: usize, numbers: &mut Numbers) -> kubestep_api::Pod {
 }
 
 /// What counts as the decision.
-pub fn decision(record: &CycleRecord) -> (Symbol, Option<Symbol>, Option<String>) {
+pub fn decision(record: &CycleRecord) -> (Name, Option<Name>, Option<String>) {
     let node = record.node.filter(|_| record.outcome.as_str() == "Scheduled");
     (record.pod.name, node, record.preemption.as_ref().map(|chosen| format!("{chosen:?}")))
 }

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clusters::{PLUGINS, configuration, decision, fill, world};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{ExtensionPoint, PluginDescriptor};
 use kubestep_framework::cycle_state::CycleState;
@@ -87,8 +88,8 @@ fn certain_decisions_hold_with_each_in_tree_plugin_in_the_place_of_the_opaque_on
 /// A plugin with given scores and rejections.
 #[derive(Clone, Default)]
 struct Judge {
-    scores: BTreeMap<Symbol, i64>,
-    rejects: Vec<Symbol>,
+    scores: BTreeMap<Name, i64>,
+    rejects: Vec<Name>,
 }
 
 const JUDGE: &str = "Judge";
@@ -131,7 +132,7 @@ fn a_lead_is_exactly_what_a_scorer_needs() {
     for seed in 0..250 {
         let record = first_cycle(seed, SCORE, None);
         let certainty = record.certainty().unwrap();
-        let choice = |favoured: Symbol, points: i64| {
+        let choice = |favoured: Name, points: i64| {
             let scores = BTreeMap::from([(favoured, points)]);
             first_cycle(seed, SCORE, Some(Judge { scores, ..Judge::default() })).node
         };
@@ -165,17 +166,17 @@ fn a_rejection_of_other_nodes_matters_only_where_it_is_said() {
     for seed in 0..250 {
         let record = first_cycle(seed, FILTER, None);
         let certainty = record.certainty().unwrap();
-        let choice = |rejects: Vec<Symbol>| {
+        let choice = |rejects: Vec<Name>| {
             let judge = Judge { rejects, ..Judge::default() };
             first_cycle(seed, FILTER, Some(judge)).node
         };
-        let names: Vec<Symbol> = record.feasible.iter().map(|id| record.nodes.name(*id)).collect();
+        let names: Vec<Name> = record.feasible.iter().map(|id| record.nodes.name(*id)).collect();
         let Some(Uncertainty::Reject { node, others, .. }) = certainty.uncertainties.first() else {
             assert_eq!(choice(names), record.node, "seed {seed}: {certainty:?}");
             continue;
         };
         assert_ne!(choice(vec![*node]), record.node, "seed {seed}");
-        let rest: Vec<Symbol> = names.into_iter().filter(|name| name != node).collect();
+        let rest: Vec<Name> = names.into_iter().filter(|name| name != node).collect();
         for kept in 0..=rest.len() {
             let rejects = rest.iter().enumerate().filter(|(at, _)| *at != kept);
             let choice = choice(rejects.map(|(_, name)| *name).collect());

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::path::FieldPath;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    LabelSelector, NodeAffinity, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    LabelSelector, Name, NodeAffinity, NodeSelectorOperator, NodeSelectorRequirement,
+    NodeSelectorTerm,
 };
 
 use super::Findings;
@@ -20,7 +21,8 @@ impl Findings {
         for (key, value) in selector.match_labels.iter() {
             let path = path.field("matchLabels").key(&key);
             label_key(self, &path, &key);
-            reasons(self, &path, value, label_value(value));
+            let value = value.text();
+            reasons(self, &path, &value, label_value(&value));
         }
         for (i, requirement) in selector.match_expressions.iter().enumerate() {
             let path = path.field("matchExpressions").index(i);
@@ -64,7 +66,7 @@ fn expression(
     path: &FieldPath,
     key: Symbol,
     operator: &str,
-    values: &[Symbol],
+    values: &[Name],
     of_nodes: bool,
 ) {
     let operators: &[&str] = &["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
@@ -75,6 +77,7 @@ fn expression(
     }
     label_key(found, &path.field("key"), &key);
     value_count(found, &path.field("values"), operator, values);
+    let values: Vec<_> = values.iter().map(|value| value.text()).collect();
     for (i, value) in values.iter().enumerate() {
         let path = path.field("values").index(i);
         if matches!(operator, "Gt" | "Lt") && value.parse::<i64>().is_err() {
@@ -88,7 +91,7 @@ fn expression(
     }
 }
 
-fn value_count(found: &mut Findings, path: &FieldPath, operator: &str, values: &[Symbol]) {
+fn value_count(found: &mut Findings, path: &FieldPath, operator: &str, values: &[Name]) {
     let detail = match (operator, values.len()) {
         ("In" | "NotIn", 0) => "for 'in', 'notin' operators, values set can't be empty",
         ("Exists" | "DoesNotExist", 1..) => {
@@ -113,8 +116,8 @@ fn node_field(found: &mut Findings, requirement: &NodeSelectorRequirement, path:
     }
 }
 
-fn texts(values: &[Symbol]) -> Value {
-    values.iter().map(|value| value.as_str()).collect()
+fn texts(values: &[Name]) -> Value {
+    values.iter().map(|value| Value::from(value.text().as_str())).collect()
 }
 
 fn label_key(found: &mut Findings, path: &FieldPath, key: &str) {

@@ -18,6 +18,7 @@ use crate::breakpoint::variables::{Facts, NodeFacts, Reach, ScoreFacts, StatusFa
 use crate::frames::{self, Position};
 use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::START;
 use kubestep_config::ExtensionPoint;
@@ -31,7 +32,7 @@ use kubestep_framework::status::{Code, Status};
 #[derive(Clone, Debug, Default)]
 pub struct ConditionCache {
     /// The results of the condition for nodes, and after which numbers of entries they apply.
-    nodes: HashMap<Symbol, (Range<usize>, bool)>,
+    nodes: HashMap<Name, (Range<usize>, bool)>,
     /// What it said of nodes with these amounts, where it asks for no more. Only a few: most
     /// nodes of a large cluster are like others.
     amounts: Vec<(NodeAmounts, bool)>,
@@ -282,7 +283,7 @@ impl<'a> InCycle<'a> {
     }
 
     /// The parts that ask for the node.
-    fn holds_of_node(&mut self, name: Symbol, facts: &Facts<'_>) -> bool {
+    fn holds_of_node(&mut self, name: Name, facts: &Facts<'_>) -> bool {
         let probe = self.probe;
         let parts = || probe.parts().iter().filter(|part| part.needs(Reach::Node));
         if parts().next().is_none() {

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::breakpoint::BreakpointError;
 use crate::breakpoint::outcome::CycleEvent;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_config::{ExtensionPoint, suggest};
@@ -17,8 +18,8 @@ pub struct Pattern(pub String);
 
 impl Pattern {
     /// Whether it matches a name without a namespace.
-    pub fn matches(&self, name: Symbol) -> bool {
-        kubestep_api::glob::glob(&self.0, &name)
+    pub fn matches(&self, name: Name) -> bool {
+        kubestep_api::glob::glob(&self.0, &name.text())
     }
 
     /// Whether it matches a pod. A pattern without `/` matches the name in any namespace.
@@ -26,9 +27,9 @@ impl Pattern {
         match self.0.split_once('/') {
             Some((namespace, name)) => {
                 kubestep_api::glob::glob(namespace, &pod.namespace)
-                    && kubestep_api::glob::glob(name, &pod.name)
+                    && kubestep_api::glob::glob(name, &pod.name.text())
             }
-            None => kubestep_api::glob::glob(&self.0, &pod.name),
+            None => kubestep_api::glob::glob(&self.0, &pod.name.text()),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::frames::{self, Position};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
@@ -84,7 +85,7 @@ impl CycleEvent {
     }
 
     /// The node it concerns: selected, nominated, or where pods were preempted.
-    pub fn node(self, record: &CycleRecord) -> Option<Symbol> {
+    pub fn node(self, record: &CycleRecord) -> Option<Name> {
         match self {
             CycleEvent::Preemption => record.preemption.as_ref().map(|candidate| candidate.node),
             CycleEvent::Nomination => record.nominated_node,

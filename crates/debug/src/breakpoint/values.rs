@@ -10,7 +10,7 @@ use ::cel::common::types::{CelDouble, CelInt, CelString, MAP_TYPE, Type};
 use ::cel::common::value::{CowVal, StaticVal, Val};
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, Quantity, QuantityFormat};
+use kubestep_api::{Labels, Name, Quantity, QuantityFormat};
 use kubestep_cel::val::{Keys, string};
 use kubestep_cel::val_methods;
 use kubestep_framework::resource::Resource;
@@ -185,7 +185,7 @@ impl<'a> LabelMap<'a> {
         LabelMap { labels, keys: keys.collect() }
     }
 
-    fn find(&self, key: &str) -> Option<Symbol> {
+    fn find(&self, key: &str) -> Option<Name> {
         self.labels.iter().find(|(name, _)| name.as_str() == key).map(|(_, value)| *value)
     }
 }
@@ -201,7 +201,7 @@ impl Indexer for LabelMap<'_> {
     {
         let key = string(key)?;
         let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
-        Ok(CowVal::owned(CelString::from(value.as_str())))
+        Ok(CowVal::owned(CelString::from(value.to_string())))
     }
 
     fn steal<'v>(self: Box<Self>, key: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>

@@ -9,8 +9,8 @@ use ::cel::context::VariableResolver;
 use crate::breakpoint::location::POINTS;
 use crate::breakpoint::values::{AmountValue, Amounts, CelRecord, HasFields, LabelMap, OwnAmounts};
 use crate::ledger::NodeAmounts;
-use kubestep_api::Node;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Node};
 use kubestep_cluster::START;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -131,7 +131,7 @@ pub struct ScoreFacts {
 #[derive(Clone, Copy, Debug)]
 pub struct NodeFacts<'a> {
     /// `metadata.name` of the node.
-    pub name: Symbol,
+    pub name: Name,
     /// Its amounts and its object.
     pub amounts: Option<&'a NodeAmounts>,
 }
@@ -246,12 +246,16 @@ fn of_cycle<'b>(cycle: &'b CycleRecord, name: &str) -> Option<CowVal<'b, 'b>> {
         "feasible" => int(cycle.feasible_count()),
         "evaluated" => int(cycle.evaluated_nodes),
         "nodes" => int(cycle.nodes.order.len()),
-        "chosen" => text(cycle.node.unwrap_or_default().as_str()),
-        "nominated" => text(cycle.nominated_node.unwrap_or_default().as_str()),
+        "chosen" => name_of(cycle.node),
+        "nominated" => name_of(cycle.nominated_node),
         "victims" => int(victims),
         "ties" => int(cycle.tied),
         _ => return None,
     })
+}
+
+fn name_of<'b>(node: Option<Name>) -> CowVal<'b, 'b> {
+    CowVal::owned(CelString::from(node.unwrap_or_default().to_string()))
 }
 
 fn watched<'b>(value: &'b WatchedValue) -> CowVal<'b, 'b> {
@@ -277,14 +281,14 @@ impl HasFields for PodFields<'_> {
     where
         Self: 'v,
     {
-        let symbol = |symbol: Symbol| Box::new(CelString::from(symbol.as_str()));
+        let text = |text: &dyn ToString| Box::new(CelString::from(text.to_string()));
         Some(match name {
-            "name" => symbol(self.key.name),
-            "namespace" => symbol(self.key.namespace),
+            "name" => text(&self.key.name),
+            "namespace" => text(&self.key.namespace),
             "uid" => Box::new(CelString::from(self.pod?.uid().to_string())),
             "labels" => Box::new(LabelMap::new(&self.pod?.pod.metadata.labels)),
             "priority" => Box::new(CelInt::from(i64::from(self.pod?.priority()))),
-            "scheduler" => symbol(self.pod?.pod.spec.scheduler_name),
+            "scheduler" => text(&self.pod?.pod.spec.scheduler_name),
             "requests" => Box::new(CelRecord(Amounts(&self.pod?.resource.resource))),
             _ => return None,
         })
@@ -301,7 +305,7 @@ impl HasFields for NodeFacts<'_> {
     {
         let object: Option<&Node> = self.amounts.and_then(|amounts| amounts.object.as_deref());
         Some(match name {
-            "name" => Box::new(CelString::from(self.name.as_str())),
+            "name" => Box::new(CelString::from(self.name.to_string())),
             "labels" => Box::new(LabelMap::new(&object?.metadata.labels)),
             "cordoned" => Box::new(CelBool::from(object?.spec.unschedulable)),
             "free" => Box::new(CelRecord(Amounts(&self.amounts?.free))),

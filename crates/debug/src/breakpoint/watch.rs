@@ -11,6 +11,7 @@ use crate::breakpoint::values::AmountValue;
 use crate::breakpoint::variables::{Reach, WatchedValue};
 use crate::ledger::NodeAmounts;
 use crate::trace::{Entry, EntryId};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_cluster::World;
 use kubestep_config::suggest;
@@ -25,7 +26,7 @@ pub enum Subject {
     /// What is free on a node: of one resource, or of CPU, memory and pods.
     Node {
         /// Name of the node.
-        node: Symbol,
+        node: Name,
         /// Name of the resource; `None` for CPU, memory and pods together.
         resource: Option<Symbol>,
     },

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use crate::diff::score::{self, ScoreDifference};
 use crate::diff::{Pair, is_whole};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
@@ -35,7 +36,7 @@ pub struct DecisionDifference {
     /// How each cycle ended; `None` on a side without such an attempt.
     pub outcome: Pair<Option<Outcome>>,
     /// The nodes selected; `None` where none was.
-    pub node: Pair<Option<Symbol>>,
+    pub node: Pair<Option<Name>>,
     /// The whole messages; empty where the attempt succeeded.
     pub message: Pair<String>,
     /// The manual decisions in these cycles, in words.
@@ -76,7 +77,7 @@ pub struct VerdictDifference {
     /// What the plugin answered on each side.
     pub verdict: Pair<ComparedVerdict>,
     /// The nodes, by name; empty at extension points that do not run per node.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
 }
 
 impl VerdictDifference {
@@ -180,15 +181,15 @@ fn answer(answers: &[PluginStatus], plugin: Symbol) -> ComparedVerdict {
 }
 
 /// The nodes of both cycles by name, with their ids.
-struct NodePairs(Vec<(Symbol, Pair<Option<NodeId>>)>);
+struct NodePairs(Vec<(Name, Pair<Option<NodeId>>)>);
 
 impl NodePairs {
     fn new(a: &CycleRecord, b: &CycleRecord) -> NodePairs {
-        let slots = |record: &CycleRecord| -> HashMap<Symbol, NodeId> {
+        let slots = |record: &CycleRecord| -> HashMap<Name, NodeId> {
             record.nodes.order.iter().map(|id| (record.nodes.name(*id), *id)).collect()
         };
         let (of_a, of_b) = (slots(a), slots(b));
-        let mut names: Vec<Symbol> = of_a.keys().chain(of_b.keys()).copied().collect();
+        let mut names: Vec<Name> = of_a.keys().chain(of_b.keys()).copied().collect();
         names.sort_unstable();
         names.dedup();
         let pair = |name| (name, Pair { a: of_a.get(&name).copied(), b: of_b.get(&name).copied() });
@@ -206,12 +207,12 @@ fn filtered(a: &CycleRecord, b: &CycleRecord, nodes: &NodePairs) -> Vec<VerdictD
             plugins.push(column.plugin);
         }
     }
-    let mut found: IndexMap<(Symbol, ComparedVerdict, ComparedVerdict), Vec<Symbol>> =
+    let mut found: IndexMap<(Symbol, ComparedVerdict, ComparedVerdict), Vec<Name>> =
         IndexMap::new();
     for plugin in plugins {
         let (in_a, in_b) = (VerdictColumn::of(a, plugin), VerdictColumn::of(b, plugin));
         // There are many nodes but few verdicts: each pair of verdicts is put into words once.
-        let mut by_ids: IndexMap<(Id, Id), Vec<Symbol>> = IndexMap::new();
+        let mut by_ids: IndexMap<(Id, Id), Vec<Name>> = IndexMap::new();
         for (name, ids) in &nodes.0 {
             by_ids.entry((in_a.id(ids.a), in_b.id(ids.b))).or_default().push(*name);
         }

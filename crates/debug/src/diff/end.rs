@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::diff::Side;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
@@ -13,9 +14,9 @@ pub enum FinalState {
     /// It does not exist.
     Absent,
     /// Bound to this node.
-    Node(Symbol),
+    Node(Name),
     /// At Permit or in PreBind, with its resources on a node reserved.
-    Waiting(Symbol),
+    Waiting(Name),
     /// In a queue, with the plugins that rejected or gate it.
     Queue(QueueName, Vec<Symbol>),
     /// Its phase is `Succeeded` or `Failed`.
@@ -51,7 +52,7 @@ impl FinalState {
     }
 
     /// The node, if it is bound.
-    pub fn node(&self) -> Option<Symbol> {
+    pub fn node(&self) -> Option<Name> {
         match self {
             FinalState::Node(node) => Some(*node),
             _ => None,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::diff::Pair;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::record::{CycleRecord, ScoreColumn};
 
@@ -10,7 +11,7 @@ use kubestep_framework::record::{CycleRecord, ScoreColumn};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScoreDifference {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// Its total; `None` where it was not scored.
     pub total: Pair<Option<i64>>,
     /// The plugins whose part of it differs.
@@ -95,7 +96,7 @@ pub(super) fn compare(a: &CycleRecord, b: &CycleRecord) -> Vec<ScoreDifference> 
 }
 
 fn node(
-    name: Symbol,
+    name: Name,
     records: Pair<&CycleRecord>,
     at: Pair<Option<usize>>,
 ) -> Option<ScoreDifference> {

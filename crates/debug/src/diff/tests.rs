@@ -98,8 +98,9 @@ fn pods_are_lost_wait_elsewhere_and_vanish() {
     let three = pod("p", "") + &pod("q", "") + &pod("r", "");
     let edits = ["cordon node a", "cordon node b", "gate pod q wait", "delete pod r"];
     let found = difference(&three, &edits);
-    let kinds: Vec<_> = found.pods.iter().map(|one| (one.pod.name.as_str(), one.change)).collect();
-    assert_eq!(kinds, [("r", PodChange::Presence), ("p", PodChange::Lost), ("q", PodChange::Lost)]);
+    let kinds: Vec<_> = found.pods.iter().map(|one| (one.pod.name, one.change)).collect();
+    let lost = |name: &str| (name.into(), PodChange::Lost);
+    assert_eq!(kinds, [("r".into(), PodChange::Presence), lost("p"), lost("q")]);
     assert_eq!(found.pods[2].end.b.to_string(), "gated (SchedulingGates)");
     assert_eq!(found.pods[2].attempts, Pair { a: 1, b: 0 });
     let text = "2 pods lose their nodes, 1 exists on one side only; 0 pods are the same";

@@ -9,12 +9,12 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{CsiNode, Object, ResourceClaim, ResourceSlice, Uid, admission};
+use kubestep_api::{CsiNode, Name, Object, ResourceClaim, ResourceSlice, Uid, admission};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
 /// Creates for the node `name` copies of what the node `like` has.
-pub(crate) fn create(world: &mut World, like: Symbol, name: Symbol) {
+pub(crate) fn create(world: &mut World, like: Name, name: Name) {
     let objects = world.api().objects();
     let csi_node = objects.csi_nodes.get(&NamespacedName::new(Symbol::EMPTY, like));
     let csi_node = csi_node.map(|original| Object::from(csi_node_of(original, name)));
@@ -30,7 +30,7 @@ pub(crate) fn create(world: &mut World, like: Symbol, name: Symbol) {
     }
 }
 
-fn csi_node_of(original: &CsiNode, name: Symbol) -> CsiNode {
+fn csi_node_of(original: &CsiNode, name: Name) -> CsiNode {
     let mut copy = original.clone();
     copy.metadata.name = name;
     copy.metadata.uid = Uid::EMPTY;
@@ -38,7 +38,7 @@ fn csi_node_of(original: &CsiNode, name: Symbol) -> CsiNode {
 }
 
 /// The same devices in a pool of their own.
-fn slice_of(original: &ResourceSlice, like: Symbol, name: Symbol) -> ResourceSlice {
+fn slice_of(original: &ResourceSlice, like: Name, name: Name) -> ResourceSlice {
     let mut copy = original.clone();
     copy.metadata.name = renamed(original.metadata.name, like, name);
     copy.metadata.uid = Uid::EMPTY;
@@ -48,10 +48,11 @@ fn slice_of(original: &ResourceSlice, like: Symbol, name: Symbol) -> ResourceSli
 }
 
 /// The text with one node's name replaced by the other's.
-fn renamed(text: Symbol, like: Symbol, name: Symbol) -> Symbol {
-    match text.contains(like.as_str()) {
-        true => Symbol::new(&text.replace(like.as_str(), &name)),
-        false => Symbol::new(&format!("{text}-{name}")),
+fn renamed(text: Name, like: Name, name: Name) -> Name {
+    let (like, before) = (like.text(), text.text());
+    match before.contains(like.as_str()) {
+        true => Name::new(&before.replace(like.as_str(), &name.text())),
+        false => Name::new(&format!("{text}-{name}")),
     }
 }
 

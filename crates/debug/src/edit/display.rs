@@ -5,8 +5,8 @@ use std::fmt;
 use crate::edit::{Edit, Fault, FaultKind, HostPort, NodeEdit, PodEdit, PolicyEdit};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Container, Kind, Labels, Object, ObjectKey, ObjectMeta, Pod, PriorityClass, Protocol, Quantity,
-    Toleration, TolerationOperator,
+    Container, Kind, Labels, Name, Object, ObjectKey, ObjectMeta, Pod, PriorityClass, Protocol,
+    Quantity, Toleration, TolerationOperator,
 };
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::Intervention;
@@ -63,14 +63,14 @@ impl fmt::Display for Edit {
 }
 
 /// The verb of an intervention, and the node or plugin that it names.
-fn decision(what: &Intervention) -> (&'static str, &Symbol) {
+fn decision(what: &Intervention) -> (&'static str, &dyn fmt::Display) {
     match what {
         Intervention::Choose(node) => ("choose", node),
         Intervention::Force(node) => ("force", node),
         Intervention::Veto(node) => ("veto", node),
         Intervention::Fail(_, plugin) => ("fail", plugin),
         // A hold is a separate edit.
-        Intervention::Hold(_) => ("hold", &Symbol::EMPTY),
+        Intervention::Hold(_) => ("hold", &Name::EMPTY),
     }
 }
 
@@ -111,13 +111,13 @@ fn bare_pod(object: &Object) -> Option<String> {
 }
 
 /// A PriorityClass with that name and value.
-pub(crate) fn new_class(name: Symbol, value: i32) -> PriorityClass {
+pub(crate) fn new_class(name: Name, value: i32) -> PriorityClass {
     let metadata = ObjectMeta { name, ..ObjectMeta::default() };
     PriorityClass { metadata, value, ..PriorityClass::default() }
 }
 
 /// A pod on a node, with these labels and one container that requests nothing.
-pub(crate) fn new_pod(key: NamespacedName, labels: Labels, node: Symbol) -> Pod {
+pub(crate) fn new_pod(key: NamespacedName, labels: Labels, node: Name) -> Pod {
     let metadata =
         ObjectMeta { name: key.name, namespace: key.namespace, labels, ..ObjectMeta::default() };
     let container = Container { name: Symbol::new("main"), ..Container::default() };
@@ -144,15 +144,19 @@ impl fmt::Display for Key {
     }
 }
 
-struct QualifiedName(Symbol, Symbol);
+struct QualifiedName(Symbol, Name);
 
 impl fmt::Display for QualifiedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str(&self.1) } else { write!(f, "{}/{}", self.0, self.1) }
+        if self.0.is_empty() {
+            f.write_str(&self.1.text())
+        } else {
+            write!(f, "{}/{}", self.0, self.1)
+        }
     }
 }
 
-fn node(f: &mut fmt::Formatter<'_>, name: Symbol, edit: &NodeEdit) -> fmt::Result {
+fn node(f: &mut fmt::Formatter<'_>, name: Name, edit: &NodeEdit) -> fmt::Result {
     match edit {
         NodeEdit::Cordon => write!(f, "cordon node {name}"),
         NodeEdit::Uncordon => write!(f, "uncordon node {name}"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::edit::node_set::NodeSet;
 use crate::edit::{Applied, EditError};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
 use kubestep_cluster::disruption::{DrainRejection, RemovedPod, Replacement};
@@ -75,8 +75,8 @@ fn rejection(nodes: NodeSet, rejected: &DrainRejection) -> EditError {
 }
 
 /// How many pods of the nodes lose the data of an emptyDir volume.
-fn with_empty_dir(world: &World, nodes: &[Symbol]) -> usize {
-    let nodes: BTreeSet<Symbol> = nodes.iter().copied().collect();
+fn with_empty_dir(world: &World, nodes: &[Name]) -> usize {
+    let nodes: BTreeSet<Name> = nodes.iter().copied().collect();
     let pods = world.api().objects().pods.values();
     let on_them = pods.filter(|pod| nodes.contains(&pod.spec.node_name) && !pod.is_terminal());
     on_them.filter(|pod| pod.spec.volumes.iter().any(|volume| volume.empty_dir.is_some())).count()

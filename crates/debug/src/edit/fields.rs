@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Edit, display, object, pod_key};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, ObjectKey};
+use kubestep_api::{Kind, Name, Object, ObjectKey};
 use kubestep_cluster::World;
 
 /// An operation on an object or one of its fields.
@@ -23,7 +23,7 @@ pub struct FieldChange {
     /// Its namespace; empty for cluster-scoped objects.
     pub namespace: Symbol,
     /// `metadata.name` of the object.
-    pub name: Symbol,
+    pub name: Name,
     /// The field as a JSON pointer; empty for the whole object.
     pub path: String,
     /// The new value; absent if the field is removed or the object deleted.
@@ -286,7 +286,7 @@ mod tests {
             assert_eq!(found, expected, "{text}");
         }
         let added = changes(&[edit("add 2 nodes like b")], &clusters());
-        let names: Vec<&str> = added.iter().map(|change| change.name.as_str()).collect();
+        let names: Vec<String> = added.iter().map(|change| change.name.to_string()).collect();
         assert_eq!(names, ["b-copy-1", "b-copy-2"]);
         assert_eq!(added[0].value.as_ref().unwrap()["kind"], "Node");
         let second = of(&["uncordon node b", "delete pod p"]);

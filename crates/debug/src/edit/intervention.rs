@@ -77,7 +77,7 @@ fn release(world: &mut World, pods: Option<&PodSelection>) -> Result<Applied, Ed
 fn pending(world: &World, pod: NamespacedName) -> Result<(), EditError> {
     let found = world.api().objects().pod(pod);
     let found = found.ok_or_else(|| EditError::missing(pod_key(pod), world))?;
-    match found.spec.node_name.as_str() {
+    match found.spec.node_name.text().as_str() {
         "" => Ok(()),
         node => Err(EditError(format!("pod {pod} is already on {node}"))),
     }

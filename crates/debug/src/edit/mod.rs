@@ -32,7 +32,7 @@ use std::path::Path;
 use crate::input::Change;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Affinity, Kind, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
+    Affinity, Kind, Name, Object, ObjectKey, Quantity, Taint, TaintEffect, Toleration,
     TopologySpreadConstraint,
 };
 use kubestep_cluster::World;
@@ -80,7 +80,7 @@ pub enum Edit {
         /// How many, at least 1.
         count: u32,
         /// The node to copy.
-        like: Symbol,
+        like: Name,
     },
     /// Adds nodes of a template: of a pool, a node group or an instance type.
     AddNew {
@@ -90,7 +90,7 @@ pub enum Edit {
         template: Symbol,
     },
     /// Changes one node, by name.
-    Node(Symbol, NodeEdit),
+    Node(Name, NodeEdit),
     /// Changes one pod; what a cluster does not allow deletes it and creates it again.
     Pod(NamespacedName, PodEdit),
     /// Changes the scheduler's configuration.
@@ -170,7 +170,7 @@ pub enum NodeEdit {
     /// Removes the taints with that key, and with that effect if one is given.
     Untaint(Symbol, Option<TaintEffect>),
     /// Sets a label of the node: key and value.
-    Label(Symbol, Symbol),
+    Label(Symbol, Name),
     /// Removes the label with that key.
     Unlabel(Symbol),
     /// Sets the allocatable amount of a resource; capacity is raised to it if it is less.
@@ -181,7 +181,7 @@ pub enum NodeEdit {
 #[derive(Clone, PartialEq, Debug)]
 pub enum PodEdit {
     /// Sets a label of the pod: key and value.
-    Label(Symbol, Symbol),
+    Label(Symbol, Name),
     /// Removes the label with that key.
     Unlabel(Symbol),
     /// Sets the request for a resource, of one container or of the whole pod. For the whole pod,
@@ -199,7 +199,7 @@ pub enum PodEdit {
     /// Removes the tolerations that equal this one.
     Untolerate(Toleration),
     /// Adds a label to the `nodeSelector`.
-    Select(Symbol, Symbol),
+    Select(Symbol, Name),
     /// Removes a label from the `nodeSelector`.
     Unselect(Symbol),
     /// Sets the whole affinity, or removes it.
@@ -222,7 +222,7 @@ pub enum PodEdit {
     /// Sets the priority. In a cluster only a PriorityClass can.
     Priority(i32),
     /// Gives the pod a PriorityClass, with its priority and preemption policy.
-    PriorityClass(Symbol),
+    PriorityClass(Name),
 }
 
 /// A host port of a container.
@@ -255,8 +255,8 @@ impl EditError {
         let same = known.iter().find(|other| other.name == key.name);
         let in_other_namespace = same.map(NamespacedName::to_string);
         let near = || {
-            let names = known.iter().map(|other| other.name.as_str());
-            kubestep_config::suggest::closest(&key.name, names).map(str::to_owned)
+            let names = known.iter().map(|other| other.name);
+            kubestep_config::suggest::closest_name(key.name, names).map(|near| near.to_string())
         };
         let near = in_other_namespace.or_else(near);
         let near = near.map(|near| format!(", did you mean {near:?}?")).unwrap_or_default();

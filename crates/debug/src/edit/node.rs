@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::edit::{Applied, EditError, NodeEdit};
 use crate::new_node::{self, NodeTemplate};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, ObjectKey, Taint, TaintEffect};
+use kubestep_api::{Kind, Name, Node, ObjectKey, Taint, TaintEffect};
 use kubestep_cluster::World;
 
 /// The taint of cordoned nodes.
@@ -13,11 +13,7 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 /// An upper bound: larger than any supported cluster.
 const MOST_NODES: u32 = 100_000;
 
-pub(super) fn apply(
-    world: &mut World,
-    name: Symbol,
-    edit: &NodeEdit,
-) -> Result<Applied, EditError> {
+pub(super) fn apply(world: &mut World, name: Name, edit: &NodeEdit) -> Result<Applied, EditError> {
     let mut node = find(world, name)?.as_ref().clone();
     change(&mut node, edit)?;
     world.update(node.into());
@@ -82,7 +78,7 @@ fn add_taint(node: &mut Node, taint: &Taint) {
 }
 
 /// Adds copies of a node.
-pub(super) fn add_like(world: &mut World, like: Symbol, count: u32) -> Result<Applied, EditError> {
+pub(super) fn add_like(world: &mut World, like: Name, count: u32) -> Result<Applied, EditError> {
     let original = find(world, like)?.clone();
     let template = NodeTemplate::like(world.provisioning(), &original, Vec::new(), 1);
     add(world, &template, count)
@@ -119,7 +115,7 @@ fn add(world: &mut World, template: &NodeTemplate, count: u32) -> Result<Applied
     Ok(Applied { notes })
 }
 
-fn find(world: &World, name: Symbol) -> Result<&Arc<Node>, EditError> {
+fn find(world: &World, name: Name) -> Result<&Arc<Node>, EditError> {
     let key = ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
     world.api().node(name).ok_or_else(|| EditError::missing(key, world))
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::edit::EditError;
 use crate::edit::parse::{ParseResult, WordsLeft, assignment, node_key};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ObjectKey};
+use kubestep_api::{Kind, Name, ObjectKey};
 use kubestep_cluster::World;
 
 /// The namespaces of well-known labels, the preferred one first.
@@ -16,9 +16,9 @@ const WELL_KNOWN: [&str; 3] = ["topology.kubernetes.io/", "kubernetes.io/", "nod
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeSet {
     /// The node of that name.
-    Named(Symbol),
+    Named(Name),
     /// All nodes with that label. The part of the key before the slash may be left out.
-    Labelled(Symbol, Symbol),
+    Labelled(Symbol, Name),
 }
 
 impl NodeSet {
@@ -39,11 +39,11 @@ impl NodeSet {
     ///
     /// # Errors
     /// There are none.
-    pub fn nodes(&self, world: &World) -> Result<Vec<Symbol>, EditError> {
+    pub fn nodes(&self, world: &World) -> Result<Vec<Name>, EditError> {
         match *self {
             NodeSet::Named(name) => {
                 let key = ObjectKey { kind: Kind::Node, namespace: Symbol::EMPTY, name };
-                let missing = || match label_key(world, &name) {
+                let missing = || match label_key(world, &name.text()) {
                     Ok(label) => EditError(format!(
                         "there is no node {name}; a label is written {label}=VALUE"
                     )),
@@ -109,8 +109,8 @@ pub fn label_key(world: &World, text: &str) -> Result<Symbol, EditError> {
 }
 
 /// The values of a label with the nodes that have each, both in order.
-pub fn domains(world: &World, key: Symbol) -> Vec<(Symbol, Vec<Symbol>)> {
-    let mut domains = std::collections::BTreeMap::<Symbol, Vec<Symbol>>::new();
+pub fn domains(world: &World, key: Symbol) -> Vec<(Name, Vec<Name>)> {
+    let mut domains = std::collections::BTreeMap::<Name, Vec<Name>>::new();
     for node in world.api().nodes() {
         if let Some(value) = node.metadata.labels.get(key) {
             domains.entry(*value).or_default().push(node.metadata.name);

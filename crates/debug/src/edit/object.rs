@@ -13,7 +13,7 @@ use kubestep_api::admission;
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::decode::from_value;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, ObjectKey, Pod, PodStatus, Time, Uid, defaults};
+use kubestep_api::{Kind, Name, Node, Object, ObjectKey, Pod, PodStatus, Time, Uid, defaults};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_source::{Filter, SourceError};
@@ -116,7 +116,7 @@ pub(super) fn store_pod(world: &mut World, old: &Pod, mut new: Pod) -> Applied {
     let node = old.spec.node_name;
     if !node.is_empty() && new.spec.node_name == node && world.api().node(node).is_some() {
         note += &format!("; it ran on {node} and is pending now");
-        new.spec.node_name = Symbol::EMPTY;
+        new.spec.node_name = Name::EMPTY;
     }
     if old.metadata.uid == new.metadata.uid {
         new.metadata.uid = uid_after(old.metadata.uid);

@@ -14,7 +14,8 @@ use crate::edit::{
 use kubestep_api::intern::Symbol;
 use kubestep_api::yaml;
 use kubestep_api::{
-    Kind, Object, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration, TolerationOperator,
+    Kind, Name, Object, ObjectKey, Protocol, Quantity, Taint, TaintEffect, Toleration,
+    TolerationOperator,
 };
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
@@ -337,7 +338,7 @@ pub(super) fn assignment(text: &str) -> ParseResult<(&str, &str)> {
     }
 }
 
-fn label(words: &mut WordsLeft<'_>) -> ParseResult<(Symbol, Symbol)> {
+fn label(words: &mut WordsLeft<'_>) -> ParseResult<(Symbol, Name)> {
     let (key, value) = assignment(words.need("KEY=VALUE")?)?;
     Ok((key.into(), value.into()))
 }

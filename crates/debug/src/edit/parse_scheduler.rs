@@ -2,8 +2,8 @@
 
 use crate::edit::parse::{ParseResult, WordsLeft, assignment, key};
 use crate::edit::{Edit, Fault, FaultKind, NodeSet, PolicyEdit};
-use kubestep_api::Kind;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Kind, Name};
 use kubestep_config::{ExtensionPoint, KubeVersion, Overlay, Switch};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::intervention::{FAILING_POINTS, Intervention};
@@ -127,7 +127,7 @@ fn word(words: &mut WordsLeft<'_>, expected: &str) -> ParseResult<()> {
     words.next().filter(|word| *word == expected).map(|_| ()).ok_or_else(missing)
 }
 
-fn node(words: &mut WordsLeft<'_>) -> ParseResult<Symbol> {
+fn node(words: &mut WordsLeft<'_>) -> ParseResult<Name> {
     let key = key(words)?;
     if key.kind == Kind::Node { Ok(key.name) } else { Err("this is for nodes".into()) }
 }

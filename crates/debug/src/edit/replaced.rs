@@ -3,7 +3,7 @@
 
 use super::{Edit, NodeEdit, PodEdit, display, object};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, Quantity};
+use kubestep_api::{Name, Pod, Quantity};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod::requests::{RequestOptions, pod_requests};
@@ -41,7 +41,7 @@ fn replaced(edit: &Edit, world: &World) -> Option<String> {
             Some(display::written(*resource, old))
         }
         Edit::Node(name, NodeEdit::Label(key, _)) => {
-            world.api().node(*name)?.metadata.labels.get(*key).map(Symbol::to_string)
+            world.api().node(*name)?.metadata.labels.get(*key).map(Name::to_string)
         }
         Edit::Pod(key, edit) => of_pod(world, *key, edit),
         Edit::Set { object, path, value: Some(_) } => {
@@ -58,10 +58,8 @@ fn of_pod(world: &World, key: NamespacedName, edit: &PodEdit) -> Option<String> 
             let old = request(world, key, *container, *resource)?;
             Some(display::written(*resource, &old))
         }
-        PodEdit::Label(key, _) => pod.metadata.labels.get(*key).map(Symbol::to_string),
-        PodEdit::Select(key, _) => {
-            pod.spec.node_selector.as_ref()?.get(*key).map(Symbol::to_string)
-        }
+        PodEdit::Label(key, _) => pod.metadata.labels.get(*key).map(Name::to_string),
+        PodEdit::Select(key, _) => pod.spec.node_selector.as_ref()?.get(*key).map(Name::to_string),
         PodEdit::Priority(_) | PodEdit::PriorityClass(_) => priority(pod),
         _ => None,
     }

@@ -47,7 +47,7 @@ fn fate(world: World) -> String {
         session.advance(60_000_000);
     }
     let pod = session.world().api().objects().pod(key("p")).unwrap();
-    match pod.spec.node_name.as_str() {
+    match pod.spec.node_name.text().as_str() {
         "" => match session.history().cycles_of(key("p")).last() {
             Some(record) => record.message.clone(),
             None => "never tried".into(),

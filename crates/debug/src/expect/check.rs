@@ -99,13 +99,13 @@ impl Checker<'_> {
         let waits = world.scheduler().waiting().iter().any(|waiting| waiting.pod().key() == key);
         let message = self.last(key).map(|record| record.message.clone()).unwrap_or_default();
         let failed = self.failures.len();
-        self.matches_pattern(&about("node"), &expected.node, &pod.spec.node_name);
+        self.matches_pattern(&about("node"), &expected.node, &pod.spec.node_name.text());
         self.same(&about("pending"), &expected.pending, &is_pending(pod));
         self.same(&about("waiting"), &expected.waiting, &waits);
         self.matches_pattern(
             &about("nominated"),
             &expected.nominated,
-            &pod.status.nominated_node_name,
+            &pod.status.nominated_node_name.text(),
         );
         self.contains(&about("message"), &expected.message, &message);
         if let Some(plugins) = &expected.rejected_by {
@@ -129,7 +129,7 @@ impl Checker<'_> {
         };
         let placed = !pod.spec.node_name.is_empty();
         match expected.node.as_ref().filter(|node| {
-            placed && node.as_str() != pod.spec.node_name.as_str() && !node.contains(['*', '?'])
+            placed && node.as_str() != pod.spec.node_name.text() && !node.contains(['*', '?'])
         }) {
             Some(node) => about_node(record, node),
             None => record.message.clone(),

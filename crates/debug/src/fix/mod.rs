@@ -19,8 +19,7 @@ use crate::why::group::after_rejection;
 use crate::why::{NodeWhy, ProblemKind, Why};
 use hashbrown::HashMap;
 use indexmap::IndexSet;
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use plan::Plan;
@@ -70,7 +69,7 @@ pub struct Fix {
     /// affects other pods, interrupts work or needs hardware.
     pub size: f64,
     /// The node that the pod gets.
-    pub node: Symbol,
+    pub node: Name,
     /// Whether a plugin then makes the pod wait at Permit or in PreBind.
     pub waits: bool,
     /// The pods that are preempted, besides those that the edits delete.

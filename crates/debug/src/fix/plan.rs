@@ -10,8 +10,7 @@ use crate::why::group::{GroupSimulation, joint_pods};
 use crate::why::{Blocker, NodeWhy, PodProblem, ProblemKind, RejectedGroup, Why};
 use hashbrown::{HashMap, HashSet};
 use indexmap::IndexMap;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Pod, PreemptionPolicy};
+use kubestep_api::{Kind, Name, Pod, PreemptionPolicy};
 use kubestep_cluster::World;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::nominated::NominatedPods;
@@ -131,7 +130,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn for_nodes(&self) -> Vec<Vec<Edit>> {
         let cache = self.world.scheduler().cache();
-        let infos: HashMap<Symbol, &Arc<NodeInfo>> =
+        let infos: HashMap<Name, &Arc<NodeInfo>> =
             cache.nodes().map(|node| (node.name, node)).collect();
         let groups = self.why.groups.iter().take(GROUPS);
         groups.flat_map(|group| self.for_group(group, &infos)).collect()
@@ -141,12 +140,12 @@ impl Planner<'_> {
     fn for_group(
         &self,
         group: &RejectedGroup,
-        infos: &HashMap<Symbol, &Arc<NodeInfo>>,
+        infos: &HashMap<Name, &Arc<NodeInfo>>,
     ) -> Vec<Vec<Edit>> {
         let mut seen: HashSet<Vec<String>> = HashSet::new();
         let mut sizes: HashMap<String, f64> = HashMap::new();
         let mut kinds: IndexMap<Vec<String>, Vec<(f64, Vec<Edit>)>> = IndexMap::new();
-        let nodes: HashSet<Symbol> = group.nodes.iter().copied().collect();
+        let nodes: HashSet<Name> = group.nodes.iter().copied().collect();
         for node in self.why.nodes.iter().filter(|node| nodes.contains(&node.node)) {
             let Some(info) = infos.get(&node.node) else { continue };
             for edits in self.for_node(node, info) {

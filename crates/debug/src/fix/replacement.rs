@@ -1,8 +1,7 @@
 //! Replacements of deleted pods: a controller creates a new pod, which is scheduled like any other.
 
 use crate::edit::owner;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, PodStatus, admission};
+use kubestep_api::{Name, Pod, PodStatus, admission};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -27,7 +26,7 @@ impl ReplacementPod {
         let before = pod.metadata.uid;
         pod.metadata.uid = admission::derived_uid(&format!("{before} replaced"));
         pod.metadata.deletion_timestamp = None;
-        pod.spec.node_name = Symbol::EMPTY;
+        pod.spec.node_name = Name::EMPTY;
         // Claims created from templates belong to the pod's name and stay.
         let claims = std::mem::take(&mut pod.status.resource_claim_statuses);
         pod.status = PodStatus { resource_claim_statuses: claims, ..PodStatus::default() };
@@ -58,10 +57,10 @@ impl ReplacementPod {
     }
 }
 
-fn free_name(world: &World, deleted: &Pod) -> Symbol {
+fn free_name(world: &World, deleted: &Pod) -> Name {
     let (namespace, name) = (deleted.metadata.namespace, deleted.metadata.name);
     let is_free =
-        |name: &Symbol| world.api().objects().pod(NamespacedName::new(namespace, *name)).is_none();
-    let mut names = (1..).map(|number| Symbol::new(&format!("{name}-{number}")));
+        |name: &Name| world.api().objects().pod(NamespacedName::new(namespace, *name)).is_none();
+    let mut names = (1..).map(|number| Name::new(&format!("{name}-{number}")));
     names.find(is_free).unwrap_or(name)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::edit::{self, Edit, NodeEdit, PodEdit};
 use crate::fix::remedy::priority;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Node, Object, Quantity};
+use kubestep_api::{Kind, Name, Node, Object, Quantity};
 use kubestep_cluster::World;
 use kubestep_config::suggest::is_typo_of;
 use kubestep_framework::pod::NamespacedName;
@@ -98,7 +98,8 @@ fn corrects_typo(edit: &Edit, world: &World) -> bool {
             let pod = world.api().objects().pod(*pod);
             let old = pod.and_then(|pod| pod.spec.node_selector.as_ref()?.get(*key).copied());
             let has_old = |node: &Arc<Node>| node.metadata.labels.get(*key).copied() == old;
-            old.is_some_and(|old| is_typo_of(&old, new)) && !world.api().nodes().any(has_old)
+            old.is_some_and(|old| is_typo_of(&old.text(), &new.text()))
+                && !world.api().nodes().any(has_old)
         }
         Edit::Set { object, path, value: Some(new) } => {
             let old = edit::value(world, *object, path);
@@ -134,7 +135,7 @@ fn lowered(part: f64) -> f64 {
 
 /// How far the class raises the pod in the range of priorities. A class that is yet to be created
 /// has exactly the priority needed and counts as an edit of its own.
-fn raised(world: &World, pod: NamespacedName, class: Symbol) -> f64 {
+fn raised(world: &World, pod: NamespacedName, class: Name) -> f64 {
     let objects = world.api().objects();
     let old = objects.pod(pod).and_then(|pod| pod.spec.priority).unwrap_or(0);
     let class = objects.priority_classes.get(&NamespacedName::new(Symbol::EMPTY, class));
@@ -154,7 +155,7 @@ fn kind_of_one(edit: &Edit) -> String {
         Edit::AddNodes { .. } => "add nodes".into(),
         Edit::AddNew { .. } => "add new nodes".into(),
         Edit::Node(_, NodeEdit::Resize(resource, _)) => format!("resize node {resource}"),
-        Edit::Node(_, edit) => Edit::Node(any, edit.clone()).to_string(),
+        Edit::Node(_, edit) => Edit::Node(any.into(), edit.clone()).to_string(),
         Edit::Pod(_, PodEdit::Resize { resource, .. }) => format!("resize pod {resource}"),
         Edit::Pod(_, PodEdit::PriorityClass(_)) => "priority class".into(),
         Edit::Put(Object::PriorityClass(_)) => "put priority class".into(),

@@ -5,8 +5,7 @@ use crate::edit;
 use crate::edit::{Edit, owner};
 use crate::fix::{Fix, size};
 use crate::why::group::joint_pods;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Kind, Pod};
+use kubestep_api::{Duration, Kind, Name, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::pod_groups::{PodGroupState, pod_group_of};
@@ -41,7 +40,7 @@ struct Edited {
 struct SimulatedRun {
     world: World,
     /// The node that the pod gets.
-    node: Option<Symbol>,
+    node: Option<Name>,
     /// The virtual time that passes.
     micros: i64,
 }
@@ -225,7 +224,7 @@ impl EditTrial<'_> {
     }
 
     /// The pod's node, and whether the pod still waits for a plugin.
-    fn node(&self, world: &World) -> Option<(Symbol, bool)> {
+    fn node(&self, world: &World) -> Option<(Name, bool)> {
         let pod = world.api().objects().pod(self.pod)?;
         if !pod.spec.node_name.is_empty() {
             let node = world.api().node(pod.spec.node_name)?;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::opaque::OpaquePlugins;
@@ -16,7 +17,7 @@ pub struct KnownVerdicts {
     /// The opaque plugins at PreFilter or Filter.
     pub opaque: Vec<Symbol>,
     /// Each node, with its rejection by the first known plugin that rejects it.
-    pub nodes: Vec<(Symbol, Option<Rejection>)>,
+    pub nodes: Vec<(Name, Option<Rejection>)>,
     /// The rejection of the pod by a known PreFilter plugin.
     pub pre_filter: Option<Status>,
 }
@@ -101,7 +102,7 @@ impl KnownVerdicts {
         let answers = probe.answers();
         let narrowing = || answers.iter().filter_map(|answer| answer.nodes.as_ref());
         let rejection =
-            |node: Symbol, rejections: &[kubestep_scheduler::what_if::FilterRejection]| {
+            |node: Name, rejections: &[kubestep_scheduler::what_if::FilterRejection]| {
                 if narrowing().any(|kept| !kept.contains(&node)) {
                     return Some(narrowed(answers, false));
                 }

@@ -16,6 +16,7 @@ use self::known::{KnownVerdicts, Rejection};
 use self::message::FitMessage;
 use self::reported::{ReportedResults, koordinator, message_for, simulator};
 use crate::why::info;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
 use kubestep_cluster::World;
@@ -39,9 +40,9 @@ pub struct Learned {
     /// The greatest number of nodes that they rejected.
     pub at_most: usize,
     /// The nodes that they rejected for certain: no known plugin does.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
     /// Nodes that they may have rejected before a known plugin would have.
-    pub among: Vec<Symbol>,
+    pub among: Vec<Name>,
     /// What does not add up.
     pub contradictions: Vec<String>,
 }
@@ -175,7 +176,7 @@ fn by_pre_filter(known: &KnownVerdicts, fit: &FitMessage, learned: Learned) -> L
 
 /// The nodes that known plugins reject for the same reasons.
 struct ReasonGroup<'a> {
-    nodes: Vec<Symbol>,
+    nodes: Vec<Name>,
     reasons: &'a BTreeSet<Symbol>,
     /// The least and the greatest number of them that opaque plugins rejected first.
     taken: (usize, usize),
@@ -353,8 +354,8 @@ impl Learned {
 /// The nodes that are named in a line.
 const NAMED: usize = 8;
 
-fn named(words: &str, nodes: &[Symbol]) -> Option<String> {
-    let names: Vec<&str> = nodes.iter().take(NAMED).map(|node| node.as_str()).collect();
+fn named(words: &str, nodes: &[Name]) -> Option<String> {
+    let names: Vec<String> = nodes.iter().take(NAMED).map(|node| node.to_string()).collect();
     let more = match nodes.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),

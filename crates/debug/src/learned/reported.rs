@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::known::KnownVerdicts;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 
@@ -32,7 +33,7 @@ pub struct ReportedResults {
 #[serde(rename_all = "camelCase")]
 pub struct NodeRejection {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// The plugin, if the report names it.
     pub plugin: Option<Symbol>,
     /// The reason in the plugin's words.
@@ -44,7 +45,7 @@ pub struct NodeRejection {
 #[serde(rename_all = "camelCase")]
 pub struct ReportedScore {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// Name of the plugin.
     pub plugin: Symbol,
     /// The normalized score times the weight.
@@ -83,9 +84,9 @@ pub fn simulator<'a>(
 }
 
 /// The entries of opaque plugins.
-fn entries(all: ByNode, opaque: &[Symbol]) -> Vec<(Symbol, Symbol, String)> {
+fn entries(all: ByNode, opaque: &[Symbol]) -> Vec<(Name, Symbol, String)> {
     let each = all.into_iter().flat_map(|(node, plugins)| {
-        let node = Symbol::new(&node);
+        let node = Name::new(&node);
         plugins.into_iter().map(move |(plugin, text)| (node, Symbol::new(&plugin), text))
     });
     each.filter(|(_, plugin, _)| opaque.contains(plugin)).collect()
@@ -119,7 +120,7 @@ pub fn koordinator(text: &str, known: &KnownVerdicts) -> Option<ReportedResults>
         let plugin = Some(detail.failed_plugin.as_str()).filter(|name| !name.is_empty());
         let plugin = plugin.map(Symbol::new);
         let named = std::iter::once(&detail.node_name).filter(|name| !name.is_empty());
-        for node in named.chain(&detail.failed_nodes).map(|name| Symbol::new(name)) {
+        for node in named.chain(&detail.failed_nodes).map(|name| Name::new(name)) {
             let is_opaque = match plugin {
                 Some(plugin) => known.opaque.contains(&plugin),
                 None => !known.explains(node, &detail.reason),
@@ -135,7 +136,7 @@ pub fn koordinator(text: &str, known: &KnownVerdicts) -> Option<ReportedResults>
 
 impl KnownVerdicts {
     /// Whether a known plugin rejects the node with this message.
-    fn explains(&self, node: Symbol, message: &str) -> bool {
+    fn explains(&self, node: Name, message: &str) -> bool {
         let own = self.nodes.iter().find(|(name, _)| *name == node);
         let rejection = own.and_then(|(_, rejection)| rejection.as_ref());
         rejection.is_some_and(|rejection| {
@@ -154,7 +155,7 @@ pub(crate) fn message_for(text: &str, pod: NamespacedName) -> String {
     });
     let about = |event: &Value| {
         let regarding = event.get("regarding").or(event.get("involvedObject"))?;
-        let same = regarding.get("name")? == pod.name.as_str()
+        let same = regarding.get("name")? == pod.name.text().as_str()
             && regarding.get("namespace").is_none_or(|it| it == pod.namespace.as_str());
         let failed = event.get("reason")? == "FailedScheduling";
         let note = event.get("note").or(event.get("message"))?.as_str()?;
@@ -169,9 +170,9 @@ pub(crate) fn message_for(text: &str, pod: NamespacedName) -> String {
 impl ReportedResults {
     /// What they said, in lines: the rejections by reason, and the scores.
     pub fn lines(&self) -> Vec<String> {
-        let mut by_reason: BTreeMap<(Option<Symbol>, &str), Vec<&str>> = BTreeMap::new();
+        let mut by_reason: BTreeMap<(Option<Symbol>, &str), Vec<String>> = BTreeMap::new();
         for one in &self.rejections {
-            by_reason.entry((one.plugin, &one.reason)).or_default().push(one.node.as_str());
+            by_reason.entry((one.plugin, &one.reason)).or_default().push(one.node.to_string());
         }
         let rejected = by_reason.into_iter().map(|((plugin, reason), nodes)| {
             let plugin = plugin.map_or("an unknown plugin", |plugin| plugin.as_str());

@@ -10,13 +10,13 @@ fn known(nodes: &[Option<Rejection>]) -> KnownVerdicts {
     let named = nodes.iter().cloned().enumerate();
     KnownVerdicts {
         opaque: vec!["Mine".into()],
-        nodes: named.map(|(at, own)| (Symbol::new(&format!("n{at}")), own)).collect(),
+        nodes: named.map(|(at, own)| (Name::new(&format!("n{at}")), own)).collect(),
         pre_filter: None,
     }
 }
 
-fn names(nodes: &[Symbol]) -> Vec<&str> {
-    nodes.iter().map(|node| node.as_str()).collect()
+fn names(nodes: &[Name]) -> Vec<String> {
+    nodes.iter().map(|node| node.to_string()).collect()
 }
 
 #[test]

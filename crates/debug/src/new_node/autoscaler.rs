@@ -1,8 +1,7 @@
 //! The node groups of cluster-autoscaler, with what its report says of them.
 
 use super::template::{NodeTemplate, TemplateOrigin, take_startup_taints};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{NodeGroup, NodeGroupStatus, Provisioning};
+use kubestep_api::{Name, NodeGroup, NodeGroupStatus, Provisioning};
 
 /// A template for each group.
 pub(super) fn templates(provisioning: &Provisioning) -> Vec<NodeTemplate> {
@@ -25,7 +24,7 @@ pub(super) fn templates(provisioning: &Provisioning) -> Vec<NodeTemplate> {
 }
 
 /// Counts a new node of a group in the report.
-pub(super) fn count(known: &mut Provisioning, group: Symbol) {
+pub(super) fn count(known: &mut Provisioning, group: Name) {
     let groups = known.autoscaler.iter_mut().flat_map(|status| &mut status.node_groups);
     for group in groups.filter(|one| one.name == group) {
         let target = &mut group.health.cloud_provider_target;

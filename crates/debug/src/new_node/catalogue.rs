@@ -11,7 +11,9 @@ use std::collections::BTreeMap;
 
 use super::requirement::{Offered, allows, allows_some, values};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{InstanceType, LabelRequirement, Labels, NodeOverlay, Quantity, ResourceList};
+use kubestep_api::{
+    InstanceType, LabelRequirement, Labels, Name, NodeOverlay, Quantity, ResourceList,
+};
 use kubestep_cluster::World;
 
 pub(super) const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
@@ -29,14 +31,14 @@ const OF_KARPENTER: &str = "karpenter.sh/";
 /// An instance type of the catalogue, or one that nodes and node claims have.
 #[derive(Clone, Debug)]
 pub(super) struct CatalogueType {
-    pub name: Symbol,
+    pub name: Name,
     /// Its labels; one with several values has one of them.
     pub labels: Offered,
     pub capacity: ResourceList,
     pub allocatable: ResourceList,
     pub offerings: Vec<CatalogueOffering>,
     /// A node of the type.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
 }
 
 /// A zone and capacity type in which an instance type is offered.
@@ -81,16 +83,16 @@ fn of_catalogue(listed: &InstanceType) -> CatalogueType {
     }
     let amount = |resource: &str| {
         let amount = capacity.get_str(resource).map(ToString::to_string);
-        Symbol::new(&amount.unwrap_or_default())
+        Name::new(&amount.unwrap_or_default())
     };
     let (cpu, memory) = (amount("cpu"), amount("memory"));
-    let one = |key: &str, value: Symbol| (Symbol::new(key), vec![value]);
+    let one = |key: &str, value: Name| (Symbol::new(key), vec![value]);
     let labels = vec![
         one(INSTANCE_TYPE, listed.name),
         one(ARCH, listed.architecture),
         (Symbol::new(OS), listed.operating_systems.clone()),
-        one("karpenter.kwok.sh/instance-size", size(&listed.name).unwrap_or(cpu)),
-        one("karpenter.kwok.sh/instance-family", family(&listed.name)),
+        one("karpenter.kwok.sh/instance-size", size(&listed.name.text()).unwrap_or(cpu)),
+        one("karpenter.kwok.sh/instance-family", family(&listed.name.text())),
         one("karpenter.kwok.sh/instance-cpu", cpu),
         one("karpenter.kwok.sh/instance-memory", memory),
     ];
@@ -107,23 +109,23 @@ fn of_catalogue(listed: &InstanceType) -> CatalogueType {
 }
 
 /// The size in a name such as `m5.2xlarge`.
-fn size(name: &str) -> Option<Symbol> {
+fn size(name: &str) -> Option<Name> {
     let (_, size) = name.split_once('.')?;
     let number = size.strip_suffix("xlarge").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
     let is_size = number || ["nano", "micro", "small", "medium", "large", "metal"].contains(&size);
-    is_size.then(|| Symbol::new(size))
+    is_size.then(|| Name::new(size))
 }
 
 /// The part of a name before its first dot or dash, or its first letter.
-fn family(name: &str) -> Symbol {
+fn family(name: &str) -> Name {
     match name.split_once(['.', '-']) {
-        Some((family, _)) => Symbol::new(family),
-        None => name.get(..1).map_or(Symbol::EMPTY, Symbol::new),
+        Some((family, _)) => Name::new(family),
+        None => name.get(..1).map_or(Name::EMPTY, Name::new),
     }
 }
 
 /// The types of the nodes of the cluster, and of karpenter's claims that have a size.
-fn seen_types(world: &World) -> BTreeMap<Symbol, CatalogueType> {
+fn seen_types(world: &World) -> BTreeMap<Name, CatalogueType> {
     let mut seen = BTreeMap::new();
     let mut nodes: Vec<_> = world.api().nodes().collect();
     nodes.sort_unstable_by_key(|node| node.metadata.name);
@@ -145,10 +147,10 @@ fn seen_types(world: &World) -> BTreeMap<Symbol, CatalogueType> {
 }
 
 fn see(
-    seen: &mut BTreeMap<Symbol, CatalogueType>,
+    seen: &mut BTreeMap<Name, CatalogueType>,
     labels: &Labels,
     (capacity, allocatable): (&ResourceList, &ResourceList),
-    node: Option<Symbol>,
+    node: Option<Name>,
 ) {
     let Some(name) = labels.get_str(INSTANCE_TYPE).copied() else { return };
     let is_of_type = |key: Symbol| {

@@ -10,17 +10,16 @@ use std::sync::Arc;
 use super::karpenter::NODE_POOL;
 use super::template::{NodeTemplate, TemplateOrigin};
 use kubestep_api::admission::derived_uid;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Object, Pod, PodStatus};
+use kubestep_api::{Name, Node, Object, Pod, PodStatus};
 use kubestep_cluster::workload::{self, WorkloadInputs};
 use kubestep_cluster::{World, load};
 use kubestep_framework::pod::NamespacedName;
 
 /// Creates the pods on the node, bound.
-pub(super) fn create(world: &mut World, template: &NodeTemplate, name: Symbol) {
+pub(super) fn create(world: &mut World, template: &NodeTemplate, name: Name) {
     let Some(node) = world.api().node(name).cloned() else { return };
     let pods = match &template.pods {
-        Some(pods) => pods.iter().map(|pod| bound(pod, &pod.metadata.name, name)).collect(),
+        Some(pods) => pods.iter().map(|pod| bound(pod, &pod.metadata.name.text(), name)).collect(),
         None => {
             let mut pods = of_manifests(world, &node);
             pods.extend(of_pods(world, &node, template));
@@ -43,7 +42,7 @@ fn of_manifests(world: &World, node: &Arc<Node>) -> Vec<Pod> {
     pods.map(|pod| Pod { spec: on(pod.spec, node.metadata.name), ..pod }).collect()
 }
 
-fn on(mut spec: kubestep_api::PodSpec, node: Symbol) -> kubestep_api::PodSpec {
+fn on(mut spec: kubestep_api::PodSpec, node: Name) -> kubestep_api::PodSpec {
     spec.node_name = node;
     spec
 }
@@ -68,11 +67,11 @@ fn of_pods(world: &World, node: &Node, template: &NodeTemplate) -> Vec<Pod> {
     let is_copy = matches!(template.origin, TemplateOrigin::Like { .. });
     let samples =
         samples.into_iter().filter(|(_, pod)| is_copy || workload::suits_daemon(pod, node));
-    samples.map(|(set, pod)| bound(pod, &set.name, node.metadata.name)).collect()
+    samples.map(|(set, pod)| bound(pod, &set.name.text(), node.metadata.name)).collect()
 }
 
 /// The nodes that run the same DaemonSets: the one that is copied, or those of the same pool.
-fn siblings(world: &World, node: &Node, template: &NodeTemplate) -> Vec<Symbol> {
+fn siblings(world: &World, node: &Node, template: &NodeTemplate) -> Vec<Name> {
     if let TemplateOrigin::Like { node, .. } = template.origin {
         return vec![node];
     }
@@ -97,9 +96,9 @@ fn key_of_manifest(value: &serde_json::Value) -> NamespacedName {
 }
 
 /// A copy of the pod for another node.
-fn bound(pod: &Pod, stem: &str, node: Symbol) -> Pod {
+fn bound(pod: &Pod, stem: &str, node: Name) -> Pod {
     let mut copy = pod.clone();
-    copy.metadata.name = Symbol::new(&format!("{stem}-{node}"));
+    copy.metadata.name = Name::new(&format!("{stem}-{node}"));
     copy.metadata.uid = derived_uid(&format!("{stem} on {node}"));
     copy.metadata.deletion_timestamp = None;
     if copy.metadata.namespace.is_empty() {

@@ -13,8 +13,8 @@ use super::requirement::{Offered, allows, allows_some, values};
 use super::template::{HOSTNAME, NodeTemplate, TemplateOrigin, take_startup_taints};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, ConditionStatus, LabelRequirement, Labels, Node, NodePool, NodeSelectorOperator,
-    Pod, Provisioning, Quantity, ResourceList,
+    Condition, ConditionStatus, LabelRequirement, Labels, Name, Node, NodePool,
+    NodeSelectorOperator, Pod, Provisioning, Quantity, ResourceList,
 };
 use kubestep_cluster::World;
 
@@ -80,7 +80,7 @@ impl<'a> Pool<'a> {
             let choices = self.choices(&counted, known, pods);
             for offering in &known.offerings {
                 if self.allowed(&counted, known, offering) {
-                    let template = |choice: &Vec<(Symbol, Symbol)>| {
+                    let template = |choice: &Vec<(Symbol, Name)>| {
                         self.template(&counted, known, offering, choice)
                     };
                     templates.extend(choices.iter().map(template));
@@ -101,7 +101,7 @@ impl<'a> Pool<'a> {
         let meets = |requirement: &&LabelRequirement| {
             offered(requirement.key).is_none_or(|values| allows_some(requirement, values))
         };
-        let agrees = |(key, value): (Symbol, &Symbol)| {
+        let agrees = |(key, value): (Symbol, &Name)| {
             offered(key).is_none_or(|values| values.contains(value))
         };
         requirements.iter().all(meets) && self.labels.iter().all(agrees)
@@ -113,8 +113,8 @@ impl<'a> Pool<'a> {
         requirements: &[&LabelRequirement],
         known: &CatalogueType,
         pods: &[&Pod],
-    ) -> Vec<Vec<(Symbol, Symbol)>> {
-        let mut choices: Vec<Vec<(Symbol, Symbol)>> = vec![Vec::new()];
+    ) -> Vec<Vec<(Symbol, Name)>> {
+        let mut choices: Vec<Vec<(Symbol, Name)>> = vec![Vec::new()];
         let mut keys: Vec<Symbol> = requirements.iter().map(|one| one.key).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -127,7 +127,7 @@ impl<'a> Pool<'a> {
             let of_key: Vec<&LabelRequirement> = of_key.copied().collect();
             let found = if is_fixed { Vec::new() } else { chosen(&of_key, pods) };
             if !found.is_empty() {
-                let with = |choice: &Vec<(Symbol, Symbol)>, value: &Symbol| {
+                let with = |choice: &Vec<(Symbol, Name)>, value: &Name| {
                     choice.iter().copied().chain([(key, *value)]).collect()
                 };
                 let all = choices.iter().flat_map(|choice| found.iter().map(|v| with(choice, v)));
@@ -142,14 +142,14 @@ impl<'a> Pool<'a> {
         requirements: &[&LabelRequirement],
         known: &CatalogueType,
         offering: &CatalogueOffering,
-        choice: &[(Symbol, Symbol)],
+        choice: &[(Symbol, Name)],
     ) -> NodeTemplate {
         let spec = &self.pool.spec.template.spec;
         let mut node = Node::default();
         let labels = &mut node.metadata.labels;
         *labels = self.labels.clone();
         for (key, values) in known.labels.iter().chain(&offering.labels) {
-            let meets = |value: &&Symbol| {
+            let meets = |value: &&Name| {
                 let mut of_key = requirements.iter().filter(|one| one.key == *key);
                 of_key.all(|one| allows(one, Some(**value)))
             };
@@ -223,10 +223,10 @@ impl<'a> Pool<'a> {
 
 /// The values that karpenter may give a label: those that pods ask for and the pool allows, else
 /// any that it allows.
-fn chosen(requirements: &[&LabelRequirement], pods: &[&Pod]) -> Vec<Symbol> {
+fn chosen(requirements: &[&LabelRequirement], pods: &[&Pod]) -> Vec<Name> {
     let Some(first) = requirements.first() else { return Vec::new() };
-    let allowed = |value: &Symbol| requirements.iter().all(|one| allows(one, Some(*value)));
-    let mut wanted: Vec<Symbol> = pods.iter().flat_map(|pod| asked_for(pod, first.key)).collect();
+    let allowed = |value: &Name| requirements.iter().all(|one| allows(one, Some(*value)));
+    let mut wanted: Vec<Name> = pods.iter().flat_map(|pod| asked_for(pod, first.key)).collect();
     wanted.sort_unstable();
     wanted.dedup();
     wanted.retain(allowed);
@@ -238,7 +238,7 @@ fn chosen(requirements: &[&LabelRequirement], pods: &[&Pod]) -> Vec<Symbol> {
 }
 
 /// The values of a label that a pod selects.
-fn asked_for(pod: &Pod, key: Symbol) -> Vec<Symbol> {
+fn asked_for(pod: &Pod, key: Symbol) -> Vec<Name> {
     let selected = pod.spec.node_selector.iter().filter_map(|labels| labels.get(key).copied());
     let affinity = pod.spec.affinity.iter().filter_map(|one| one.node_affinity.as_ref());
     let required =
@@ -282,7 +282,7 @@ fn used(world: &World, pool: &NodePool) -> ResourceList {
 
 /// Counts a new node of a pool in what karpenter reports. What it does not report is counted from
 /// the nodes there are.
-pub(super) fn count(known: &mut Provisioning, pool: Symbol, node: &Node) {
+pub(super) fn count(known: &mut Provisioning, pool: Name, node: &Node) {
     let pools = known.node_pools.iter_mut().filter(|one| one.metadata.name == pool);
     for status in pools.map(|pool| &mut pool.status) {
         status.nodes = status.nodes.map(|nodes| nodes + 1);
@@ -292,7 +292,7 @@ pub(super) fn count(known: &mut Provisioning, pool: Symbol, node: &Node) {
 }
 
 /// Lets a claim have a node.
-pub(super) fn register(known: &mut Provisioning, claim: Symbol, node: Symbol) {
+pub(super) fn register(known: &mut Provisioning, claim: Name, node: Name) {
     let claims = known.node_claims.iter_mut().filter(|one| one.metadata.name == claim);
     claims.for_each(|claim| claim.status.node_name = node);
 }
@@ -324,7 +324,7 @@ fn closed(pool: &NodePool) -> Option<String> {
 
 /// The nodes that karpenter has requested and that have not registered.
 pub(super) fn claims(world: &World) -> Vec<NodeTemplate> {
-    let is_waiting = |name: Symbol| name.is_empty() || world.api().node(name).is_none();
+    let is_waiting = |name: Name| name.is_empty() || world.api().node(name).is_none();
     let claims = world.provisioning().node_claims.iter();
     let claims = claims.filter(|claim| is_waiting(claim.status.node_name));
     let template = |claim: &kubestep_api::NodeClaim| {

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::template::{HOSTNAME, NodeTemplate, known_labels};
 use crate::why::cause::is_kept_by_controller;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Taint};
+use kubestep_api::{Name, Node, Taint};
 use kubestep_cluster::World;
 
 /// Labels that providers and their tools set to the name of a node's pool.
@@ -31,13 +31,13 @@ const WITHIN_POOLS: [&str; 4] = [
 /// What nodes of one group share.
 #[derive(PartialEq, Eq, Hash)]
 struct CommonTraits {
-    labels: Vec<(Symbol, Symbol)>,
+    labels: Vec<(Symbol, Name)>,
     /// Taints and allocatable amounts, printed.
     others: String,
 }
 
 /// A template for each group of nodes, except those of the pools `known`, in the order of nodes.
-pub(super) fn templates(world: &World, known: &[Symbol]) -> Vec<NodeTemplate> {
+pub(super) fn templates(world: &World, known: &[Name]) -> Vec<NodeTemplate> {
     let mut groups: IndexMap<CommonTraits, Vec<&Node>> = IndexMap::new();
     let nodes = world.scheduler().cache().nodes().filter_map(|info| info.node.as_deref());
     let mut nodes: Vec<&Node> = nodes.collect();
@@ -68,9 +68,8 @@ fn shared(node: &Node) -> CommonTraits {
             std::iter::once(*pool).chain(within).collect()
         }
         None => {
-            let own = |(key, value): &(Symbol, &Symbol)| {
-                *key == HOSTNAME || **value == node.metadata.name
-            };
+            let own =
+                |(key, value): &(Symbol, &Name)| *key == HOSTNAME || **value == node.metadata.name;
             labels.iter().filter(|label| !own(label)).map(|(key, value)| (key, *value)).collect()
         }
     };

@@ -23,8 +23,8 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::edit::Edit;
 use crate::why::{self, NodeWhy};
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -76,7 +76,7 @@ fn asking_for(world: &World, id: &str) -> Pod {
     let keys = pools.flat_map(|pool| &pool.spec.template.spec.requirements).map(|one| one.key);
     let value = |key: Symbol| {
         let (_, rest) = id.split_once(&format!("/{key}="))?;
-        Some((key, Symbol::new(rest.split('/').next()?)))
+        Some((key, Name::new(rest.split('/').next()?)))
     };
     let mut pod = Pod::default();
     pod.spec.node_selector = Some(keys.filter_map(value).collect());
@@ -146,7 +146,7 @@ pub(crate) fn edits(world: &World, pod: NamespacedName) -> Vec<Edit> {
 /// Counts the pods that one node takes, for the cheapest template of each source and type.
 fn count(world: &World, tried: &mut [(NodeTemplate, NewNode)], go_on: OnProgress<'_>) {
     let before: Vec<NamespacedName> = pending(world).collect();
-    let mut seen: HashSet<(String, Option<Symbol>)> = HashSet::new();
+    let mut seen: HashSet<(String, Option<Name>)> = HashSet::new();
     let of = tried.len();
     for (template, new) in tried.iter_mut().filter(|(_, new)| new.fits()).take(COUNTED) {
         let kind = (template.origin.source(), template.label(catalogue::INSTANCE_TYPE));
@@ -235,7 +235,7 @@ fn run(world: &mut World, go_on: &mut dyn FnMut() -> bool) -> bool {
 }
 
 /// The pods of `before` that are on one of these nodes now.
-fn taken(world: &World, nodes: &[Symbol], before: &[NamespacedName]) -> Vec<NamespacedName> {
+fn taken(world: &World, nodes: &[Name], before: &[NamespacedName]) -> Vec<NamespacedName> {
     let is_there = |key: &&NamespacedName| {
         pod_of(world, **key).is_some_and(|pod| nodes.contains(&pod.spec.node_name))
     };

@@ -8,8 +8,7 @@ use super::karpenter::NODE_POOL;
 use super::template::{NodeTemplate, TemplateOrigin};
 use super::{NodeVerdict, pending, price_order, verdict};
 use crate::why::{self, NodeWhy, PodProblem, PreFilterRejection, ProblemKind, Why};
-use kubestep_api::Taint;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Taint};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -68,7 +67,7 @@ pub struct NewNode {
 #[serde(rename_all = "camelCase")]
 pub struct NearMiss {
     /// Name of the pool.
-    pub pool: Symbol,
+    pub pool: Name,
     /// The requirement, as in a selector.
     pub requirement: String,
     /// The cheapest node that fits without it.

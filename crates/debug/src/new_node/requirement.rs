@@ -2,23 +2,23 @@
 //!
 //! Upstream: `pkg/scheduling/requirement.go` of kubernetes-sigs/karpenter.
 
-use kubestep_api::LabelRequirement;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{LabelRequirement, Name};
 
 /// The values that a label may have.
-pub(super) type Offered = Vec<(Symbol, Vec<Symbol>)>;
+pub(super) type Offered = Vec<(Symbol, Vec<Name>)>;
 
 /// The values of the label; none if it is not known.
-pub(super) fn values(offered: &Offered, key: Symbol) -> Option<&[Symbol]> {
+pub(super) fn values(offered: &Offered, key: Symbol) -> Option<&[Name]> {
     offered.iter().find(|(other, _)| *other == key).map(|(_, values)| values.as_slice())
 }
 
 /// Whether a label with that value, or its absence, meets the requirement.
-pub(super) fn allows(requirement: &LabelRequirement, value: Option<Symbol>) -> bool {
-    let listed = |value: Symbol| requirement.values.contains(&value);
-    let bound = requirement.values.first().and_then(|bound| bound.parse::<i64>().ok());
+pub(super) fn allows(requirement: &LabelRequirement, value: Option<Name>) -> bool {
+    let listed = |value: Name| requirement.values.contains(&value);
+    let bound = requirement.values.first().and_then(|bound| bound.text().parse::<i64>().ok());
     let compares = |holds: fn(i64, i64) -> bool| {
-        let number = value.and_then(|value| value.parse::<i64>().ok());
+        let number = value.and_then(|value| value.text().parse::<i64>().ok());
         number.zip(bound).is_some_and(|(number, bound)| holds(number, bound))
     };
     match requirement.operator.as_str() {
@@ -35,7 +35,7 @@ pub(super) fn allows(requirement: &LabelRequirement, value: Option<Symbol>) -> b
 }
 
 /// Whether some of the values meets the requirement.
-pub(super) fn allows_some(requirement: &LabelRequirement, values: &[Symbol]) -> bool {
+pub(super) fn allows_some(requirement: &LabelRequirement, values: &[Name]) -> bool {
     values.iter().any(|value| allows(requirement, Some(*value)))
 }
 
@@ -45,7 +45,7 @@ pub(super) fn text_of(requirement: &LabelRequirement) -> String {
     match values.is_empty() {
         true => format!("{key} {operator}"),
         false => {
-            let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
+            let values: Vec<String> = values.iter().map(|value| value.to_string()).collect();
             format!("{key} {operator} [{}]", values.join(", "))
         }
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn requirement(operator: &str, values: &[&str]) -> LabelRequirement {
-        let values = values.iter().map(|value| Symbol::new(value)).collect();
+        let values = values.iter().map(|value| Name::new(value)).collect();
         LabelRequirement { key: "k".into(), operator: operator.into(), values }
     }
 
@@ -79,11 +79,7 @@ mod tests {
             ("Like", &["a"], Some("a"), false),
         ] {
             let requirement = requirement(operator, values);
-            assert_eq!(
-                allows(&requirement, value.map(Symbol::new)),
-                allowed,
-                "{operator} {value:?}"
-            );
+            assert_eq!(allows(&requirement, value.map(Name::new)), allowed, "{operator} {value:?}");
         }
         assert_eq!(text_of(&requirement("In", &["a", "b"])), "k In [a, b]");
     }

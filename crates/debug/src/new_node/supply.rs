@@ -13,8 +13,7 @@ use super::template::{NodeTemplate, TemplateOrigin};
 use super::{
     NearMiss, NewNodes, OnProgress, new_nodes, pending, pod_of, price_order, run, taken, templates,
 };
-use kubestep_api::Pod;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -190,7 +189,7 @@ pub(super) fn distinct(
     templates.retain(|template| match &template.origin {
         TemplateOrigin::NodePool { pool, instance_type, choice } => {
             let own: Vec<&String> = choice.iter().filter(|part| part.contains('=')).collect();
-            let places: Vec<Option<Symbol>> = read.iter().map(|key| template.label(key)).collect();
+            let places: Vec<Option<Name>> = read.iter().map(|key| template.label(key)).collect();
             seen.insert(format!("{pool} {instance_type} {own:?} {places:?}"))
         }
         _ => true,

@@ -1,7 +1,7 @@
 //! A node that could be created: where it comes from, what it looks like, what it costs.
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, Node, Object, Pod, Provisioning, Taint, Uid, admission};
+use kubestep_api::{Labels, Name, Node, Object, Pod, Provisioning, Taint, Uid, admission};
 use kubestep_cluster::World;
 use serde::Serialize;
 
@@ -34,26 +34,26 @@ pub enum TemplateOrigin {
     /// Karpenter would create it.
     NodePool {
         /// Name of the pool.
-        pool: Symbol,
+        pool: Name,
         /// The provider's name for it: `m5.large`.
-        instance_type: Symbol,
+        instance_type: Name,
         /// Zone, capacity type and the labels that depend on the pod, as `KEY=VALUE` or a value.
         choice: Vec<String>,
     },
     /// Karpenter has requested it, and it has not registered yet.
     NodeClaim {
         /// Name of the claim.
-        claim: Symbol,
+        claim: Name,
     },
     /// cluster-autoscaler would enlarge the group.
     NodeGroup {
         /// The node group's id, as cluster-autoscaler reports it.
-        group: Symbol,
+        group: Name,
     },
     /// A copy of an existing node.
     Like {
         /// Name of the node.
-        node: Symbol,
+        node: Name,
         /// What its group has in common, as `KEY=VALUE`.
         group: Vec<String>,
         /// The number of nodes of the group.
@@ -76,8 +76,9 @@ impl TemplateOrigin {
     pub fn details(&self) -> String {
         match self {
             TemplateOrigin::NodePool { instance_type, choice, .. } => {
-                let choice = choice.iter().map(String::as_str);
-                std::iter::once(instance_type.as_str()).chain(choice).collect::<Vec<_>>().join(", ")
+                let parts =
+                    std::iter::once(instance_type.to_string()).chain(choice.iter().cloned());
+                parts.collect::<Vec<_>>().join(", ")
             }
             TemplateOrigin::Like { group, nodes, .. } => {
                 let nodes = kubestep_api::words::count(*nodes, "node");
@@ -117,7 +118,7 @@ impl TemplateOrigin {
             TemplateOrigin::NodePool { pool, .. } => format!("{pool}-new"),
             TemplateOrigin::NodeClaim { claim } => format!("{claim}-new"),
             TemplateOrigin::NodeGroup { group } => {
-                format!("{}-new", group.rsplit('/').next().unwrap_or_default())
+                format!("{}-new", group.text().rsplit('/').next().unwrap_or_default())
             }
             TemplateOrigin::Like { node, .. } => format!("{node}-copy"),
         }
@@ -132,7 +133,7 @@ pub struct NodeTemplate {
     /// The node without its name.
     pub node: Node,
     /// A node of the same kind, whose disks and devices it gets.
-    pub like: Option<Symbol>,
+    pub like: Option<Name>,
     /// The pods of DaemonSets on it, if the source of the template knows them.
     pub pods: Option<Vec<Pod>>,
     /// Taints that it has only until it is set up; `node` does not have them.
@@ -181,11 +182,11 @@ impl NodeTemplate {
 
     /// Creates such nodes, with what kubelets, drivers and DaemonSets create on them. Returns their
     /// names.
-    pub(crate) fn add(&self, world: &mut World, count: u32) -> Vec<Symbol> {
+    pub(crate) fn add(&self, world: &mut World, count: u32) -> Vec<Name> {
         let stem = self.origin.stem();
-        let names = (1..).map(|number| Symbol::new(&format!("{stem}-{number}")));
+        let names = (1..).map(|number| Name::new(&format!("{stem}-{number}")));
         let names = names.filter(|name| world.api().node(*name).is_none());
-        let names: Vec<Symbol> = names.take(count as usize).collect();
+        let names: Vec<Name> = names.take(count as usize).collect();
         for name in &names {
             world.create(self.named(*name));
             if let Some(like) = self.like {
@@ -199,7 +200,7 @@ impl NodeTemplate {
 
     /// Counts new nodes where karpenter and cluster-autoscaler report what there is, as they would:
     /// limits hold for these nodes, too.
-    fn report(&self, world: &mut World, names: &[Symbol]) {
+    fn report(&self, world: &mut World, names: &[Name]) {
         if matches!(self.origin, TemplateOrigin::Like { .. }) {
             return;
         }
@@ -219,7 +220,7 @@ impl NodeTemplate {
         world.set_provisioning(known);
     }
 
-    fn named(&self, name: Symbol) -> Object {
+    fn named(&self, name: Name) -> Object {
         let mut node = self.node.clone();
         node.metadata.name = name;
         node.metadata.uid = Uid::EMPTY;
@@ -234,7 +235,7 @@ impl NodeTemplate {
     }
 
     /// A label of the node.
-    pub(super) fn label(&self, key: &str) -> Option<Symbol> {
+    pub(super) fn label(&self, key: &str) -> Option<Name> {
         self.node.metadata.labels.get_str(key).copied()
     }
 }
@@ -251,7 +252,7 @@ pub(super) fn take_startup_taints(taints: &mut Vec<Taint>) -> Vec<Taint> {
 }
 
 /// The values of labels in the order of `keys`, as far as the labels have them.
-pub(super) fn known_labels(labels: &Labels, keys: &[&str]) -> Vec<(Symbol, Symbol)> {
+pub(super) fn known_labels(labels: &Labels, keys: &[&str]) -> Vec<(Symbol, Name)> {
     let known = |key: &&str| Some((Symbol::new(key), *labels.get_str(key)?));
     keys.iter().filter_map(known).collect()
 }

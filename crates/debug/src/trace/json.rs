@@ -65,9 +65,9 @@ pub fn summary(record: &CycleRecord) -> Value {
         "feasible": record.feasible.len(),
     });
     let optional = [
-        ("node", record.node.map(|node| node.as_str().into())),
+        ("node", record.node.map(|node| node.to_string().into())),
         ("message", Some(record.message.as_str()).filter(|text| !text.is_empty()).map(Value::from)),
-        ("nominatedNode", record.nominated_node.map(|node| node.as_str().into())),
+        ("nominatedNode", record.nominated_node.map(|node| node.to_string().into())),
         ("total", total.map(Value::from)),
         ("tieBreak", record.other_tie_break().map(|how| how.to_string().into())),
         ("interventions", interventions(record)),
@@ -206,7 +206,7 @@ fn filter_all(record: &CycleRecord) -> Value {
                 failing.set(&column.plugin, verdict(&own_words(status)).into());
             }
         }
-        out.set(&record.nodes.name(node), failing.into());
+        out.set(&record.nodes.name(node).text(), failing.into());
     }
     out.into()
 }
@@ -268,9 +268,9 @@ fn scoring(record: &CycleRecord, out: &mut JsonFields) {
                 columns.set(&column.plugin, json!([raw, normalized, weighted]));
             }
         }
-        scores.set(&name, columns.into());
-        extenders.set(&name, json!(score.by_extenders(at)));
-        totals.set(&name, json!(score.totals.get(at)));
+        scores.set(&name.text(), columns.into());
+        extenders.set(&name.text(), json!(score.by_extenders(at)));
+        totals.set(&name.text(), json!(score.totals.get(at)));
     }
     out.set("scores", scores.into());
     out.set("extenderScores", extenders.into());

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::{NamespacedName, QueuedPodInfo};
@@ -53,9 +54,9 @@ pub struct PodStates {
     /// The unschedulable pods, gated ones included.
     pub unschedulable: Vec<PodState>,
     /// Pods with a node.
-    pub placed: BTreeMap<NamespacedName, Symbol>,
+    pub placed: BTreeMap<NamespacedName, Name>,
     /// Pods with a nominated node.
-    pub nominated: BTreeMap<NamespacedName, Symbol>,
+    pub nominated: BTreeMap<NamespacedName, Name>,
     /// Pods deleted since the previous state.
     pub deleted: Vec<NamespacedName>,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Aspect;
 use crate::Session;
 use crate::diff::{FinalState, Side};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
 
@@ -15,7 +15,7 @@ pub struct PodOutcome {
     /// Where the pod is after the run.
     pub end: FinalState,
     /// The node that it is nominated to; empty if it is not.
-    pub nominated: Symbol,
+    pub nominated: Name,
     /// Its attempts, in order.
     pub attempts: Vec<AttemptOutcome>,
 }
@@ -26,14 +26,14 @@ pub struct AttemptOutcome {
     /// The outcome of the cycle.
     pub outcome: Outcome,
     /// The node that the cycle selected; `None` if it found none.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
     /// The message; empty if it succeeded.
     pub message: String,
 }
 
 /// The outcome of a pod that does not exist.
 static ABSENT: PodOutcome =
-    PodOutcome { end: FinalState::Absent, nominated: Symbol::EMPTY, attempts: Vec::new() };
+    PodOutcome { end: FinalState::Absent, nominated: Name::EMPTY, attempts: Vec::new() };
 
 /// The outcome for each pod that exists or had an attempt.
 pub(super) type Outcomes = BTreeMap<NamespacedName, PodOutcome>;

@@ -7,7 +7,7 @@ use super::{
     EarlierRejection, PreFilterRejection, Reason, Why, WhyQuestion, attempts, before_any_node,
 };
 use crate::Session;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome};
@@ -15,7 +15,7 @@ use kubestep_framework::record::{CycleRecord, Outcome};
 /// Why the pod is where it is at the session's position. Of a pod that a cycle placed, the state
 /// before that cycle is restored, and the one before the cycle in which it preempted others.
 /// `nodes` are looked at in any case. `None` if there is no such pod then.
-pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Symbol]) -> Option<Why> {
+pub fn ask(session: &mut Session, pod: NamespacedName, nodes: &[Name]) -> Option<Why> {
     let world = session.world_at_position().clone();
     let records = attempts(&world, session.history(), world.api().objects().pod(pod)?);
     make_last_whole(session, &records);
@@ -87,7 +87,7 @@ fn reason(ahead: &PreFilterRejection) -> Reason {
 
 /// What a cycle found: the same for its pod, by the state before it. `nodes` are looked at in
 /// any case. `None` if there is no such cycle.
-pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Symbol]) -> Option<Why> {
+pub fn ask_of_cycle(session: &mut Session, cycle: u64, nodes: &[Name]) -> Option<Why> {
     let record = session.history().cycle(cycle)?.clone();
     let (world, record) = state_before(session, &record)?;
     WhyQuestion {

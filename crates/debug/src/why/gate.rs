@@ -5,7 +5,7 @@
 use super::model::{PodProblem, ProblemKind};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::span;
-use kubestep_api::{AdmissionCheckState, KueueWorkload, OwnerReference, Pod, Time};
+use kubestep_api::{AdmissionCheckState, KueueWorkload, Name, OwnerReference, Pod, Time};
 use kubestep_cluster::World;
 
 /// Gates of well-known controllers, and when these remove them.
@@ -52,7 +52,7 @@ fn advice(gate: Symbol) -> String {
 fn workload_of<'a>(world: &'a World, pod: &Pod) -> Option<&'a KueueWorkload> {
     let metadata = &pod.metadata;
     let annotated = metadata.annotations.get_str(WORKLOAD).map(|name| &**name);
-    let named = annotated.or(metadata.labels.get_str(POD_GROUP).map(|name| name.as_str()));
+    let named = annotated.map(Name::new).or(metadata.labels.get_str(POD_GROUP).copied());
     let itself = |owner: &OwnerReference| owner.kind == "Pod" && owner.name == metadata.name;
     let owned = |owner: &OwnerReference| {
         itself(owner) || metadata.owner_references.iter().any(|of_pod| is_same(owner, of_pod))
@@ -60,7 +60,7 @@ fn workload_of<'a>(world: &'a World, pod: &Pod) -> Option<&'a KueueWorkload> {
     let mut workloads = world.controllers().workloads.iter();
     workloads.find(|workload| {
         workload.metadata.namespace == metadata.namespace
-            && (named == Some(workload.metadata.name.as_str())
+            && (named == Some(workload.metadata.name)
                 || workload.metadata.owner_references.iter().any(owned))
     })
 }

@@ -5,9 +5,8 @@
 
 use super::model::{PodProblem, ProblemKind};
 use crate::message::brief;
-use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{Kind, ObjectKey, Pod};
+use kubestep_api::{Kind, Name, ObjectKey, Pod};
 use kubestep_cluster::World;
 use kubestep_config::Feature;
 use kubestep_config::versions::Switch;
@@ -93,7 +92,7 @@ pub(crate) struct GroupSimulation {
     /// The number of pods that have a node, or found one in the copy.
     pub found: usize,
     /// A node that one of them found.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
     /// A pod that found none, and its message.
     pub rejected: Option<(NamespacedName, String)>,
 }
@@ -189,7 +188,7 @@ impl GroupSimulation {
 }
 
 /// A node that the cycle found.
-fn found(record: &CycleRecord) -> Option<Symbol> {
+fn found(record: &CycleRecord) -> Option<Name> {
     Some(record.nodes.name(*record.feasible.first()?))
 }
 

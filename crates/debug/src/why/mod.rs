@@ -27,8 +27,7 @@ use std::sync::Arc;
 
 use crate::certainty::SessionCertainty;
 use crate::trace::History;
-use kubestep_api::Pod;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Pod};
 use kubestep_cluster::World;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::record::{CycleRecord, Outcome, QueueName};
@@ -60,7 +59,7 @@ pub struct WhyQuestion<'a> {
     /// The same for the cycle in which the pod preempted others.
     pub preempting: Option<(&'a World, &'a CycleRecord)>,
     /// Nodes whose scores are explained in any case.
-    pub nodes: &'a [Symbol],
+    pub nodes: &'a [Name],
 }
 
 /// Why the pod is where it is, as the cluster is and without its past. `None` if there is no such
@@ -75,7 +74,7 @@ pub fn why(world: &World, pod: NamespacedName) -> Option<Why> {
 pub(crate) fn of_one_node(
     world: &World,
     pod: NamespacedName,
-    node: Symbol,
+    node: Name,
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let object = unbound(world.api().objects().pod(pod)?);
     let probe = Probe::new(world.scheduler(), &info(world, pod, &object), world.now())?;
@@ -174,7 +173,7 @@ impl WhyQuestion<'_> {
         if self.before.is_some() || has_place || !why.fits_somewhere() {
             return SessionCertainty::of(self.history, last?);
         }
-        let mut fitting: Vec<Symbol> = why.fitting().map(|node| node.node).collect();
+        let mut fitting: Vec<Name> = why.fitting().map(|node| node.node).collect();
         fitting.sort_unstable();
         let nodes = probe.snapshot().iter();
         let fits = nodes.filter(|node| fitting.binary_search(&node.name).is_ok());
@@ -192,10 +191,10 @@ impl WhyQuestion<'_> {
             // A pod that is held back, such as by the size of its group, is not scored.
             _ if why.is_schedulable() && why.fits_somewhere() => {
                 // As a cycle has them: in node order.
-                let fitting: indexmap::IndexSet<Symbol> =
+                let fitting: indexmap::IndexSet<Name> =
                     why.fitting().map(|node| node.node).collect();
                 let order = probe.snapshot().iter().map(|node| node.name);
-                let fitting: Vec<Symbol> = order.filter(|name| fitting.contains(name)).collect();
+                let fitting: Vec<Name> = order.filter(|name| fitting.contains(name)).collect();
                 score::supposed(probe, &fitting, self.nodes)
             }
             _ => None,
@@ -208,7 +207,7 @@ impl WhyQuestion<'_> {
 fn unbound(pod: &Arc<Pod>) -> Arc<Pod> {
     let mut pod = pod.clone();
     if !pod.spec.node_name.is_empty() {
-        Arc::make_mut(&mut pod).spec.node_name = Symbol::EMPTY;
+        Arc::make_mut(&mut pod).spec.node_name = Name::EMPTY;
     }
     pod
 }

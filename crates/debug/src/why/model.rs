@@ -9,8 +9,8 @@ use super::queue::{HintCall, QueueMoveText, QueueWhy};
 use super::score::NodePlacement;
 use super::spread::SpreadCounts;
 use crate::certainty::SessionCertainty;
-use kubestep_api::Time;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::QueueName;
 use kubestep_framework::status::Code;
@@ -22,7 +22,7 @@ pub enum PodLocation {
     /// It has a node, in the cluster or after binding in the simulation.
     Bound {
         /// Name of the node.
-        node: Symbol,
+        node: Name,
     },
     /// It succeeded or failed.
     Ended {
@@ -32,7 +32,7 @@ pub enum PodLocation {
     /// Its resources are reserved on a node, and a plugin makes it wait at Permit or in PreBind.
     Waiting {
         /// Name of the node.
-        node: Symbol,
+        node: Name,
         /// The plugins it waits for, and their timeouts.
         holds: Vec<WaitedPlugin>,
         /// Whether it waits in PreBind; otherwise at Permit.
@@ -135,7 +135,7 @@ pub(super) fn code<S: serde::Serializer>(code: &Code, serializer: S) -> Result<S
 #[serde(rename_all = "camelCase")]
 pub struct NodeWhy {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// The plugins that reject it, in the order run. Empty: the pod fits there.
     pub blockers: Vec<Blocker>,
     /// What the last cycle did with it. All other fields apply whether it was evaluated or not.
@@ -185,7 +185,7 @@ pub struct RejectedGroup {
     /// The reasons, each with its plugin.
     pub reasons: Vec<Reason>,
     /// The nodes; those that miss the least first.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
     /// Whether these nodes do not match the pod.
     pub mismatch: bool,
     /// How much is missing on the first node.
@@ -214,7 +214,7 @@ pub struct PreFilterRejection {
     /// Its reasons; empty if it only restricted the nodes.
     pub reasons: Vec<Symbol>,
     /// The nodes that it kept, if it restricted them.
-    pub only: Option<Vec<Symbol>>,
+    pub only: Option<Vec<Name>>,
     /// The causes of a rejection.
     pub causes: Vec<Cause>,
 }
@@ -285,9 +285,9 @@ pub struct Attempt {
     /// The outcome: `Scheduled`, `Unschedulable`, ….
     pub outcome: &'static str,
     /// The selected node, if any.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
     /// The nominated node, if any.
-    pub nominated: Option<Symbol>,
+    pub nominated: Option<Name>,
     /// The scheduler's own message, not shortened.
     pub message: String,
 }
@@ -387,7 +387,7 @@ impl Why {
     }
 
     /// The answer for a node.
-    pub fn node(&self, name: Symbol) -> Option<&NodeWhy> {
+    pub fn node(&self, name: Name) -> Option<&NodeWhy> {
         self.nodes.iter().find(|node| node.node == name)
     }
 

@@ -8,6 +8,7 @@ use super::cause::{self, Cause, Memo, Outlook, RejectedCase};
 use super::model::{
     Blocker, NodeCoverage, NodeWhy, PreFilterRejection, Reason, RejectedGroup, distinct_causes,
 };
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::{NodeId, NodeInfo};
@@ -50,7 +51,7 @@ pub(super) fn examine(probe: &Probe, last: Option<&CycleRecord>, memo: &Memo<'_>
 /// Evaluates one node, which no cycle has seen. `None` if there is no such node.
 pub(super) fn examine_one(
     probe: &Probe,
-    node: Symbol,
+    node: Name,
     memo: &Memo<'_>,
 ) -> Option<(Vec<PreFilterRejection>, NodeWhy)> {
     let node = probe.snapshot().by_name(node)?;
@@ -72,7 +73,7 @@ fn all_blockers(
     blockers
 }
 
-fn node_why(node: Symbol, blockers: Vec<Blocker>, seen: NodeCoverage) -> NodeWhy {
+fn node_why(node: Name, blockers: Vec<Blocker>, seen: NodeCoverage) -> NodeWhy {
     let causes = || distinct_causes(&blockers).map(|(_, cause)| cause);
     NodeWhy {
         node,
@@ -108,7 +109,7 @@ fn blockers(
 }
 
 /// The rejection of a node that passes all filters but that PreFilter excluded.
-fn narrowed_away(probe: &Probe, node: Symbol) -> Option<Blocker> {
+fn narrowed_away(probe: &Probe, node: Name) -> Option<Blocker> {
     let leaves_out = |answer: &&PluginStatus| {
         answer.nodes.as_ref().is_some_and(|nodes| nodes.binary_search(&node).is_err())
     };
@@ -126,7 +127,7 @@ fn new_blocker(plugin: Symbol, status: &Status, by_nominated: bool, causes: Vec<
 /// What the pod's last cycle recorded about nodes, by name.
 struct LastCycleNodes<'a> {
     record: &'a CycleRecord,
-    slots: HashMap<Symbol, NodeId>,
+    slots: HashMap<Name, NodeId>,
 }
 
 impl LastCycleNodes<'_> {
@@ -135,7 +136,7 @@ impl LastCycleNodes<'_> {
         LastCycleNodes { record, slots: order.map(|id| (record.nodes.name(*id), *id)).collect() }
     }
 
-    fn seen(&self, node: Symbol) -> NodeCoverage {
+    fn seen(&self, node: Name) -> NodeCoverage {
         let Some(slot) = self.slots.get(&node) else { return NodeCoverage::NewNode };
         match self.record.filter.verdicts.get(*slot) {
             Some(VerdictId::ENOUGH_FOUND) => NodeCoverage::EnoughFound,
@@ -147,7 +148,7 @@ impl LastCycleNodes<'_> {
     }
 
     /// The reason why an extender rejected the node.
-    fn extender(&self, node: Symbol) -> Option<Blocker> {
+    fn extender(&self, node: Name) -> Option<Blocker> {
         let slot = self.slots.get(&node)?;
         let said = self.record.filter.extender.iter().find(|(id, _)| id == slot);
         let (_, status) = said.filter(|(_, status)| !status.is_success())?;

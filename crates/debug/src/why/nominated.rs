@@ -4,19 +4,18 @@
 //! A nominated pod counts only for pods of the same or a lower priority, so whether its resources
 //! are free depends on the pod to be scheduled.
 
-use serde::Serialize;
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::pod::nominated::{NominatedPods, NominatedToNode};
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_framework::resource::Resource;
+use serde::Serialize;
 
 /// A nominated pod, and the resources reserved for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Nomination {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// `spec.priority` of the nominated pod.
@@ -31,13 +30,13 @@ pub struct Nomination {
 
 /// All nominations, as they affect `pod`.
 pub(super) fn of(pod: &PodInfo, nominated: &NominatedPods) -> Vec<Nomination> {
-    let on_node = |(node, pods): (Symbol, &NominatedToNode)| {
+    let on_node = |(node, pods): (Name, &NominatedToNode)| {
         pods.iter().map(|kept| nomination(pod, node, kept)).collect::<Vec<_>>()
     };
     nominated.iter().flat_map(on_node).collect()
 }
 
-fn nomination(pod: &PodInfo, node: Symbol, kept: &PodInfo) -> Nomination {
+fn nomination(pod: &PodInfo, node: Name, kept: &PodInfo) -> Nomination {
     let own = kept.uid() == pod.uid();
     Nomination {
         node,

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{PreemptionPolicy, Time};
+use kubestep_api::{Name, PreemptionPolicy, Time};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::preemption::NodeVictims;
 use kubestep_framework::preemption::budgets::DisruptionBudgets;
@@ -28,7 +28,7 @@ pub struct PreemptionWhy {
     /// The candidates, the best first.
     pub candidates: Vec<CandidateWhy>,
     /// The node that is, or would be, nominated.
-    pub chosen: Option<Symbol>,
+    pub chosen: Option<Name>,
     /// The criterion that selected it.
     pub decided_by: Option<Criterion>,
     /// Why other nodes are not candidates.
@@ -40,7 +40,7 @@ pub struct PreemptionWhy {
 #[serde(rename_all = "camelCase")]
 pub struct CandidateWhy {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// The pods that would be evicted there.
     pub victims: Vec<Victim>,
     /// The number of evictions that violate a disruption budget.
@@ -128,7 +128,7 @@ pub struct NoCandidate {
     /// The reason in words, the same for all these nodes.
     pub reason: String,
     /// Names of the nodes.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
 }
 
 /// What preemption would do for a pod that fits nowhere.
@@ -261,7 +261,7 @@ fn decided_by(candidates: &[CandidateWhy]) -> Criterion {
 }
 
 fn others(found: &PreemptionProbe) -> Vec<NoCandidate> {
-    let mut reasons: IndexMap<String, Vec<Symbol>> = IndexMap::new();
+    let mut reasons: IndexMap<String, Vec<Name>> = IndexMap::new();
     let pods = match found.victim_rule {
         Some(_) => "pods that it may preempt",
         None => "pods of lower priority",

@@ -9,7 +9,7 @@ use super::references::{self, Reference, ReferenceField};
 use crate::edit::owner;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::{count, span};
-use kubestep_api::{Kind, Pod, PodPhase, Time};
+use kubestep_api::{Kind, Name, Pod, PodPhase, Time};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::objects::Objects;
@@ -62,10 +62,10 @@ pub(super) fn of(
 }
 
 /// A problem with the node of a bound pod.
-fn of_bound(world: &World, pod: &Pod, node: Symbol, was_tried: bool) -> Option<PodProblem> {
+fn of_bound(world: &World, pod: &Pod, node: Name, was_tried: bool) -> Option<PodProblem> {
     if world.api().node(node).is_none() {
-        let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
-        let near = suggest::closest(&node, names.iter().map(|name| name.as_str()));
+        let near = world.api().nodes().map(|node| node.metadata.name);
+        let near = suggest::closest_name(node, near);
         return Some(PodProblem {
             kind: ProblemKind::MissingNode,
             blocking: true,
@@ -238,14 +238,14 @@ fn held(place: &PodLocation, now: Time) -> Option<PodProblem> {
 /// Missing objects that the pod refers to.
 fn missing(objects: &Objects, pod: &Pod) -> Vec<PodProblem> {
     let mut problems = Vec::new();
-    let odd = |kind: Kind, name: Symbol, advice: &str| PodProblem {
+    let odd = |kind: Kind, name: Name, advice: &str| PodProblem {
         kind: ProblemKind::MissingObject,
         blocking: false,
         text: format!("{} {name} does not exist", kind.as_str()),
         advice: advice.to_owned(),
     };
-    let cluster_wide = |name: Symbol| NamespacedName::new(Symbol::EMPTY, name);
-    let namespace = cluster_wide(pod.metadata.namespace);
+    let cluster_wide = |name: Name| NamespacedName::new(Symbol::EMPTY, name);
+    let namespace = cluster_wide(pod.metadata.namespace.into());
     // Input files often contain no namespaces.
     if !objects.namespaces.is_empty() && !objects.namespaces.contains_key(&namespace) {
         let advice = "without it, namespace selectors do not match the pod";
@@ -253,7 +253,7 @@ fn missing(objects: &Objects, pod: &Pod) -> Vec<PodProblem> {
     }
     let class = pod.spec.priority_class_name;
     let known = objects.priority_classes.contains_key(&cluster_wide(class));
-    if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.as_str()) {
+    if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.text().as_str()) {
         let advice = "the pod keeps the priority it has; a new pod of that class is rejected";
         problems.push(odd(Kind::PriorityClass, class, advice));
     }

@@ -2,7 +2,7 @@
 //! meant, and claims that must be bound before the pod is scheduled and are not.
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, PersistentVolumeClaim, Pod, StorageClass, VolumeBindingMode};
+use kubestep_api::{Kind, Name, PersistentVolumeClaim, Pod, StorageClass, VolumeBindingMode};
 use kubestep_config::suggest;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
@@ -33,13 +33,13 @@ pub(crate) enum ReferenceField {
 
 impl Reference {
     /// The name of an existing object that was probably meant.
-    pub fn near(&self, objects: &Objects) -> Option<&'static str> {
+    pub fn near(&self, objects: &Objects) -> Option<Name> {
         if matches!(self.field, ReferenceField::Generated) {
             return None;
         }
         let beside = |key: &NamespacedName| key.namespace == self.key.namespace;
         let known = objects.keys(self.kind).into_iter().filter(beside);
-        suggest::closest(&self.key.name, known.map(|key| key.name.as_str()))
+        suggest::closest_name(self.key.name, known.map(|key| key.name))
     }
 }
 
@@ -204,7 +204,8 @@ impl Unbound<'_> {
         let waits = objects.storage_classes.values().filter(|class| {
             class.volume_binding_mode == Some(VolumeBindingMode::WaitForFirstConsumer)
         });
-        let names: Vec<&str> = waits.map(|class| class.metadata.name.as_str()).take(3).collect();
+        let names: Vec<String> =
+            waits.map(|class| class.metadata.name.to_string()).take(3).collect();
         match names.is_empty() {
             true => first,
             false => {

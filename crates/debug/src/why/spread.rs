@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::cause::pod_topology_spread::are_of_profile;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
 use kubestep_plugins::pod_topology_spread::{SpreadConstraint, SpreadFilterState};
@@ -44,7 +45,7 @@ pub struct SpreadCounts {
 #[serde(rename_all = "camelCase")]
 pub struct SpreadDomain {
     /// The value of the topology key.
-    pub value: Symbol,
+    pub value: Name,
     /// The number of matching pods.
     pub count: i64,
     /// The number of nodes that count.
@@ -62,7 +63,7 @@ pub struct ExcludedNodes {
     /// How many nodes, those not in `nodes` included.
     pub count: usize,
     /// At most five of them, in node order.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
 }
 
 /// The ledgers of the pod's hard constraints, in the order written.
@@ -75,7 +76,7 @@ pub(super) fn ledgers(probe: &Probe) -> Vec<SpreadCounts> {
 fn ledger(probe: &Probe, state: &SpreadFilterState, at: usize) -> Option<SpreadCounts> {
     let (constraint, tally) = (state.constraints().list.get(at)?, state.tally(at)?);
     let counted = state.counted_nodes(&probe.cx(), at);
-    let mut domains: IndexMap<Symbol, SpreadDomain> = IndexMap::new();
+    let mut domains: IndexMap<Name, SpreadDomain> = IndexMap::new();
     let mut left_out: IndexMap<String, ExcludedNodes> = IndexMap::new();
     for node in probe.snapshot().iter() {
         match (counted.contains(node.id.index()), state.count_at(at, node.id)) {

@@ -9,7 +9,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::dra::DeviceId;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{DeviceRequestAllocationResult, Quantity, ResourceClaim};
+use kubestep_api::{DeviceRequestAllocationResult, Name, Quantity, ResourceClaim};
 
 /// Amounts by the capacity's name.
 pub type Capacities = BTreeMap<Symbol, Quantity>;
@@ -20,7 +20,7 @@ pub struct AllocatedDevices {
     /// Devices that are allocated to one claim.
     pub dedicated: HashSet<DeviceId>,
     /// Devices of which claims have shares, with the share ids.
-    pub shared: HashMap<DeviceId, BTreeSet<Symbol>>,
+    pub shared: HashMap<DeviceId, BTreeSet<Name>>,
     /// Consumed capacity of shared devices.
     pub consumed: HashMap<DeviceId, Capacities>,
 }

@@ -9,6 +9,7 @@ pub mod tracker;
 
 use std::fmt;
 
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::{Feature, FeatureGates};
 
@@ -20,7 +21,7 @@ pub struct DeviceId {
     /// The DRA driver, by name.
     pub driver: Symbol,
     /// The pool of the driver, by name.
-    pub pool: Symbol,
+    pub pool: Name,
     /// The device's name in the pool.
     pub device: Symbol,
 }

@@ -150,11 +150,11 @@ mod tests {
             kubestep_api::Object::DeviceTaintRule(rule) => rule,
             other => panic!("{other:?}"),
         };
-        let names = |old: Option<Value>, new: Option<Value>| -> Vec<&'static str> {
+        let names = |old: Option<Value>, new: Option<Value>| -> Vec<String> {
             let rules: Vec<_> = new.clone().into_iter().map(|new| ("r", new)).collect();
             let (old, new) = (old.map(of), new.map(of));
             let changed = changed_slices(&cluster(&rules), old.as_ref(), new.as_ref());
-            changed.iter().map(|(before, _)| before.metadata.name.as_str()).collect()
+            changed.iter().map(|(before, _)| before.metadata.name.to_string()).collect()
         };
         let (first, second) = (json!({"driver": "d1"}), json!({"driver": "d2"}));
         assert_eq!(names(None, Some(first.clone())), ["s1"]);

@@ -9,7 +9,7 @@ use crate::pod::ports::HostPorts;
 use crate::pod::{NamespacedName, PodInfo};
 use crate::resource::Resource;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Pod, Uid};
+use kubestep_api::{Name, Node, Pod, Uid};
 
 /// A node's slot: a small number that stays the same while the node exists, so that it can index
 /// columns of verdicts and scores.
@@ -42,7 +42,7 @@ pub struct NodeInfo {
     /// The slot in snapshots and columns.
     pub id: NodeId,
     /// The name, also kept after the object is deleted.
-    pub name: Symbol,
+    pub name: Name,
     /// The object; `None` for a ghost: a node that has pods but no object.
     pub node: Option<Arc<Node>>,
     /// The pods on it, in upstream's order, which changes when a pod is removed.
@@ -74,7 +74,7 @@ pub struct NodeInfo {
 
 impl NodeInfo {
     /// An empty node without an object.
-    pub fn new(id: NodeId, name: Symbol) -> NodeInfo {
+    pub fn new(id: NodeId, name: Name) -> NodeInfo {
         NodeInfo {
             id,
             name,
@@ -95,7 +95,7 @@ impl NodeInfo {
     }
 
     /// The value of a label of the node's object.
-    pub fn label(&self, key: Symbol) -> Option<Symbol> {
+    pub fn label(&self, key: Symbol) -> Option<Name> {
         self.node.as_ref()?.metadata.labels.get(key).copied()
     }
 
@@ -201,8 +201,8 @@ mod tests {
         for name in ["a", "b", "c", "d"] {
             node.add_pod(info(pod(name).on("n").requests("cpu", "1")));
         }
-        let names = |node: &NodeInfo| -> Vec<&'static str> {
-            node.pods.iter().map(|pod| pod.key().name.as_str()).collect()
+        let names = |node: &NodeInfo| -> Vec<String> {
+            node.pods.iter().map(|pod| pod.key().name.to_string()).collect()
         };
         let uid = |name: &str| pod(name).metadata.uid;
         assert!(node.remove_pod(uid("b")).is_some());

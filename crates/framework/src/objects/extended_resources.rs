@@ -72,6 +72,8 @@ fn replaces(new: &DeviceClass, other: &DeviceClass) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use kubestep_api::Name;
+
     use super::*;
     use kubestep_api::Time;
 
@@ -83,8 +85,8 @@ mod tests {
         Arc::new(class)
     }
 
-    fn server(known: &ExtendedResources, resource: &str) -> Option<&'static str> {
-        known.class_for(resource.into()).map(|class| class.metadata.name.as_str())
+    fn server(known: &ExtendedResources, resource: &str) -> Option<Name> {
+        known.class_for(resource.into()).map(|class| class.metadata.name)
     }
 
     #[test]
@@ -92,9 +94,9 @@ mod tests {
         let mut known = ExtendedResources::default();
         known.update(None, &class("gpu", Some("example.com/gpu"), 1));
         known.update(None, &class("fpga", None, 1));
-        assert_eq!(server(&known, "example.com/gpu"), Some("gpu"));
-        assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/gpu"), Some("gpu"));
-        assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/fpga"), Some("fpga"));
+        assert_eq!(server(&known, "example.com/gpu"), Some("gpu".into()));
+        assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/gpu"), Some("gpu".into()));
+        assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/fpga"), Some("fpga".into()));
         assert_eq!(server(&known, "example.com/fpga"), None);
     }
 
@@ -104,14 +106,14 @@ mod tests {
         let resource = Some("example.com/gpu");
         known.update(None, &class("m", resource, 5));
         known.update(None, &class("older", resource, 4));
-        assert_eq!(server(&known, "example.com/gpu"), Some("m"));
+        assert_eq!(server(&known, "example.com/gpu"), Some("m".into()));
         assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/older"), None);
         known.update(None, &class("z", resource, 5));
-        assert_eq!(server(&known, "example.com/gpu"), Some("m"));
+        assert_eq!(server(&known, "example.com/gpu"), Some("m".into()));
         known.update(None, &class("a", resource, 5));
-        assert_eq!(server(&known, "example.com/gpu"), Some("a"));
+        assert_eq!(server(&known, "example.com/gpu"), Some("a".into()));
         known.update(None, &class("newer", resource, 6));
-        assert_eq!(server(&known, "example.com/gpu"), Some("newer"));
+        assert_eq!(server(&known, "example.com/gpu"), Some("newer".into()));
     }
 
     #[test]
@@ -123,9 +125,9 @@ mod tests {
         known.update(None, &second);
         known.update(Some(&second), &class("a", Some("example.com/other"), 1));
         assert_eq!(server(&known, "example.com/gpu"), None);
-        assert_eq!(server(&known, "example.com/other"), Some("a"));
+        assert_eq!(server(&known, "example.com/other"), Some("a".into()));
         known.remove(&class("a", Some("example.com/other"), 1));
         assert_eq!(known.classes.len(), 1);
-        assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/b"), Some("b"));
+        assert_eq!(server(&known, "deviceclass.resource.kubernetes.io/b"), Some("b".into()));
     }
 }

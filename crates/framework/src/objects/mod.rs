@@ -16,10 +16,10 @@ use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     CsiDriver, CsiNode, CsiStorageCapacity, Custom, CustomKind, CustomObject, DeviceClass,
-    DeviceTaintRule, Kind, Labels, Namespace, Object, PersistentVolume, PersistentVolumeClaim, Pod,
-    PodDisruptionBudget, PodGroup, PriorityClass, ReplicaSet, ReplicationController, ResourceClaim,
-    ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
-    Workload,
+    DeviceTaintRule, Kind, Labels, Name, Namespace, Object, PersistentVolume,
+    PersistentVolumeClaim, Pod, PodDisruptionBudget, PodGroup, PriorityClass, ReplicaSet,
+    ReplicationController, ResourceClaim, ResourceClaimTemplate, ResourceSlice, Service,
+    StatefulSet, StorageClass, VolumeAttachment, Workload,
 };
 
 /// Calls `$do` with the table of kinds and their fields.
@@ -119,13 +119,13 @@ impl Objects {
 
     /// The labels of a namespace; empty if the namespace does not exist, as upstream.
     pub fn namespace_labels(&self, namespace: Symbol) -> Labels {
-        let key = NamespacedName::new(Symbol::EMPTY, namespace);
+        let key = NamespacedName::new(Symbol::EMPTY, namespace.into());
         self.namespaces.get(&key).map(|ns| ns.metadata.labels.clone()).unwrap_or_default()
     }
 
     /// The objects of one kind in one namespace, by name.
     pub fn in_namespace<T>(map: &ByKey<T>, namespace: Symbol) -> impl Iterator<Item = &Arc<T>> {
-        let first = NamespacedName::new(namespace, Symbol::EMPTY);
+        let first = NamespacedName::new(namespace, Name::EMPTY);
         map.range(first..)
             .take_while(move |(key, _)| key.namespace == namespace)
             .map(|(_, object)| object)

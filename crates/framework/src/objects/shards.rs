@@ -7,8 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::pod::NamespacedName;
-use kubestep_api::Uid;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Uid};
 
 /// Number of pieces: with 10,000 entries each holds about ten, and the list of pieces is still fast
 /// to copy.
@@ -20,9 +19,9 @@ pub trait ShardKey: Copy + Eq + Hash {
     fn number(self) -> u32;
 }
 
-impl ShardKey for Symbol {
+impl ShardKey for Name {
     fn number(self) -> u32 {
-        Symbol::number(self)
+        Name::number(self)
     }
 }
 
@@ -152,7 +151,7 @@ impl<K: ShardKey, V: Clone> Shards<K, V> {
 mod tests {
     use super::*;
 
-    fn key(number: usize) -> Symbol {
+    fn key(number: usize) -> Name {
         format!("shards-{number}").as_str().into()
     }
 
@@ -169,7 +168,7 @@ mod tests {
         assert_eq!(map.remove(&key(7)), None);
         assert_eq!((map.len(), map.keys().count()), (2_999, 2_999));
         assert!(map.contains_key(&key(8)) && !map.contains_key(&key(7)));
-        assert!(map.sorted().is_sorted_by_key(|(key, _)| key.as_str()));
+        assert!(map.sorted().is_sorted_by_key(|(key, _)| key.to_string()));
         assert!(map.get_mut(&key(7)).is_none());
         *map.get_or_default(key(7)) += 5;
         *map.get_or_default(key(7)) += 1;

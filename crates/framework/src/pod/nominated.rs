@@ -9,12 +9,12 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexMap;
 
 use crate::pod::PodInfo;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 
 /// The pods nominated to one node, in the order nominated.
 pub type NominatedToNode = Arc<Vec<Arc<PodInfo>>>;
 
-type ByNode = IndexMap<Symbol, NominatedToNode, DefaultHashBuilder>;
+type ByNode = IndexMap<Name, NominatedToNode, DefaultHashBuilder>;
 
 /// Nominated pods by node, in the order nominated. As upstream, pods in flight are stubs: name,
 /// namespace and UID only, with priority 0. No pod is nominated to the empty name.
@@ -27,13 +27,13 @@ pub struct NominatedPods {
 
 impl NominatedPods {
     /// Adds a pod at the end of its node's list.
-    pub fn push(&mut self, node: Symbol, pod: Arc<PodInfo>) {
+    pub fn push(&mut self, node: Name, pod: Arc<PodInfo>) {
         let pods = Arc::make_mut(&mut self.by_node).entry(node).or_default();
         Arc::make_mut(pods).push(pod);
     }
 
     /// Removes the pod at a place in its node's list.
-    pub fn remove(&mut self, node: Symbol, at: usize) {
+    pub fn remove(&mut self, node: Name, at: usize) {
         let by_node = Arc::make_mut(&mut self.by_node);
         let Some(pods) = by_node.get_mut(&node).filter(|pods| at < pods.len()) else { return };
         Arc::make_mut(pods).remove(at);
@@ -43,7 +43,7 @@ impl NominatedPods {
     }
 
     /// Replaces the pod at a place in its node's list. Nothing is copied if it is the same one.
-    pub fn replace(&mut self, node: Symbol, at: usize, pod: Arc<PodInfo>) {
+    pub fn replace(&mut self, node: Name, at: usize, pod: Arc<PodInfo>) {
         let is_other = |old: &Arc<PodInfo>| !Arc::ptr_eq(old, &pod);
         if self.for_node(node).get(at).is_some_and(is_other)
             && let Some(pods) = Arc::make_mut(&mut self.by_node).get_mut(&node)
@@ -54,7 +54,7 @@ impl NominatedPods {
     }
 
     /// The pods nominated to `node`.
-    pub fn for_node(&self, node: Symbol) -> &[Arc<PodInfo>] {
+    pub fn for_node(&self, node: Name) -> &[Arc<PodInfo>] {
         self.by_node.get(&node).map_or(&[], |pods| pods.as_slice())
     }
 
@@ -70,11 +70,11 @@ impl NominatedPods {
 
     /// The nodes whose nominated pods are not those of `before`. Lists that are shared are not
     /// compared pod by pod.
-    pub fn changed_since(&self, before: &NominatedPods) -> Vec<Symbol> {
+    pub fn changed_since(&self, before: &NominatedPods) -> Vec<Name> {
         if Arc::ptr_eq(&self.by_node, &before.by_node) {
             return Vec::new();
         }
-        let is_same = |(a, b): &((Symbol, &NominatedToNode), (Symbol, &NominatedToNode))| {
+        let is_same = |(a, b): &((Name, &NominatedToNode), (Name, &NominatedToNode))| {
             a.0 == b.0 && Arc::ptr_eq(a.1, b.1)
         };
         let first = self.iter().zip(before.iter()).take_while(is_same).count();
@@ -83,8 +83,8 @@ impl NominatedPods {
         let last = last.min(shorter - first);
         let between = |pods: &NominatedPods| first..pods.by_node.len() - last;
         let (now, then) = (&self.by_node[between(self)], &before.by_node[between(before)]);
-        let known: HashMap<&Symbol, &NominatedToNode> = then.iter().collect();
-        let is_new = |(node, pods): &(&Symbol, &NominatedToNode)| {
+        let known: HashMap<&Name, &NominatedToNode> = then.iter().collect();
+        let is_new = |(node, pods): &(&Name, &NominatedToNode)| {
             known.get(node).is_none_or(|before| !Arc::ptr_eq(before, pods))
         };
         let new = now.iter().filter(is_new).map(|(node, _)| *node);
@@ -93,7 +93,7 @@ impl NominatedPods {
     }
 
     /// All nodes with their nominated pods.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Symbol, &NominatedToNode)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Name, &NominatedToNode)> {
         self.by_node.iter().map(|(node, pods)| (*node, pods))
     }
 }
@@ -125,7 +125,7 @@ mod tests {
         ) {
             let mut nominated = NominatedPods::default();
             let change = |nominated: &mut NominatedPods, (node, what): (usize, usize)| {
-                let node = Symbol::new(NODES[node]);
+                let node = Name::new(NODES[node]);
                 match what {
                     0 => nominated.push(node, info(pod("p"))),
                     1 => nominated.remove(node, 0),
@@ -137,13 +137,13 @@ mod tests {
             after.into_iter().for_each(|it| change(&mut nominated, it));
             let mut changed = nominated.changed_since(&old);
             changed.sort_unstable();
-            let differs = |node: &Symbol| {
+            let differs = |node: &Name| {
                 let same = |(a, b): (&Arc<PodInfo>, &Arc<PodInfo>)| Arc::ptr_eq(a, b);
                 let (old, new) = (old.for_node(*node), nominated.for_node(*node));
                 old.len() != new.len() || !old.iter().zip(new).all(same)
             };
-            let names = NODES.iter().map(|name| Symbol::new(name));
-            let differing: Vec<Symbol> = names.filter(differs).collect();
+            let names = NODES.iter().map(|name| Name::new(name));
+            let differing: Vec<Name> = names.filter(differs).collect();
             prop_assert_eq!(differing, changed);
             prop_assert!(old.changed_since(&old.clone()).is_empty());
         }

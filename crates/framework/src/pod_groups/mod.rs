@@ -11,8 +11,7 @@ use indexmap::IndexMap;
 
 use crate::pod::{NamespacedName, PodInfo};
 pub use crate::snapshot::Placement;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Pod, Time, Uid};
+use kubestep_api::{Duration, Name, Pod, Time, Uid};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 
@@ -23,7 +22,7 @@ pub struct Proposal<'a> {
     /// The nodes among which the pods were tried.
     pub placement: &'a Placement,
     /// The pods for which a node was found, with their nodes.
-    pub assignments: Vec<(Arc<PodInfo>, Symbol)>,
+    pub assignments: Vec<(Arc<PodInfo>, Name)>,
 }
 
 /// The scheduling state of a member.
@@ -42,7 +41,7 @@ struct Member {
     bound: bool,
     place: MemberState,
     /// The node that it is bound to or assumed on.
-    node: Symbol,
+    node: Name,
 }
 
 impl Member {
@@ -75,7 +74,7 @@ impl PodGroupState {
     }
 
     /// The pods that are assumed or bound, with their nodes.
-    pub fn scheduled_on(&self) -> impl Iterator<Item = (NamespacedName, Symbol)> {
+    pub fn scheduled_on(&self) -> impl Iterator<Item = (NamespacedName, Name)> {
         let scheduled =
             self.members.values().filter(|member| member.place != MemberState::Unscheduled);
         scheduled.map(|member| (member.pod, member.node))
@@ -107,7 +106,7 @@ pub fn group_of(pod: &Pod, features: &FeatureGates) -> Option<NamespacedName> {
     if !reference.pod_group_replica_key.is_empty() {
         name = format!("{name}/{}", reference.pod_group_replica_key);
     }
-    Some(NamespacedName::new(pod.metadata.namespace, Symbol::new(&name)))
+    Some(NamespacedName::new(pod.metadata.namespace, Name::new(&name)))
 }
 
 /// The PodGroup that a pod names.

@@ -95,7 +95,7 @@ fn number_of(numbers: &mut Vec<u16>, at: usize, new: impl FnOnce() -> u16) -> u1
 fn tried(search: &VictimSearch<'_>, rules: &dyn PreemptionRules, node: &NodeInfo) -> NodeDryRun {
     let Victims { pods, pdb_violations, reasons } = rules.select_victims(search, node)?;
     match pods.is_empty() {
-        true => Err(no_victims(&node.name)),
+        true => Err(no_victims(&node.name.text())),
         false => Ok(Arc::new(NodeVictims { node: node.name, pods, pdb_violations, reasons })),
     }
 }

@@ -17,7 +17,7 @@ use crate::preemption::{NodeVictims, PreemptionRules, extenders};
 use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
 use crate::tie_break::pick_index;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 
 /// Looks for a node where the cycle's pod fits after evicting pods, by the rules of a plugin. The
 /// status is upstream's, without the plugin's prefix.
@@ -70,7 +70,7 @@ fn latest(cx: &CycleContext<'_>) -> Result<Arc<PodInfo>, Status> {
     match cx.objects.pod(key) {
         Some(pod) if Arc::ptr_eq(pod, &cx.pod.pod) => Ok(cx.pod.clone()),
         Some(pod) => Ok(Arc::new(cx.pod.updated(pod.clone(), cx.features))),
-        None => Err(Status::error(format!("pod {:?} not found", key.name.as_str()))),
+        None => Err(Status::error(format!("pod {:?} not found", key.name))),
     }
 }
 
@@ -103,7 +103,7 @@ fn no_candidates(found: DryRun, cx: &CycleContext<'_>) -> PostFilterAnswer {
     let mut statuses: NodeStatuses = found.statuses;
     statuses.set_absent(Status::unresolvable("Preemption is not helpful for scheduling"));
     let message = statuses.fit_message(cx.snapshot.len());
-    PostFilterAnswer { nominate: Some(Symbol::EMPTY), ..Status::unschedulable(&message).into() }
+    PostFilterAnswer { nominate: Some(Name::EMPTY), ..Status::unschedulable(&message).into() }
 }
 
 /// Several errors as one text: without duplicates, in brackets if they differ.

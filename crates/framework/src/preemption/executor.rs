@@ -21,7 +21,7 @@ use crate::preemption::eligibility::{DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER}
 use crate::preemption::group_victims::group_priority;
 use crate::shared::{PluginStore, Preempting};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Condition, ConditionStatus, PodGroup, Time, Uid};
+use kubestep_api::{Condition, ConditionStatus, Name, PodGroup, Time, Uid};
 use kubestep_config::versions::{Behaviour, Switch};
 
 /// The message of a victim that is not bound yet.
@@ -318,13 +318,13 @@ pub fn is_preempting(shared: &PluginStore, objects: &Objects, uid: Uid) -> bool 
 fn clear_nominations(
     cx: &mut EvictionContext<'_>,
     preemptor: &Preemptor,
-    node: Symbol,
+    node: Name,
 ) -> Result<(), HostError> {
     let mut outcome = Ok(());
     for pod in cx.nominated.for_node(node) {
         let has_nomination = !pod.pod.status.nominated_node_name.is_empty();
         if pod.priority() < preemptor.priority && has_nomination {
-            let patch = PodStatusPatch { nominated_node: Some(Symbol::EMPTY), condition: None };
+            let patch = PodStatusPatch { nominated_node: Some(Name::EMPTY), condition: None };
             outcome = outcome.and(cx.host.patch_pod_status(pod.key(), patch));
         }
     }

@@ -38,7 +38,7 @@ pub fn restrict(
         if extender.ignorable {
             left.retain(|candidate| !candidate.pods.is_empty());
         } else if let Some(empty) = left.iter().find(|candidate| candidate.pods.is_empty()) {
-            return Err(ExtenderError::Mismatch(no_victims(&empty.node).message()));
+            return Err(ExtenderError::Mismatch(no_victims(&empty.node.text()).message()));
         }
         candidates = left;
         if candidates.is_empty() {
@@ -169,7 +169,7 @@ mod tests {
         let candidates = vec![candidate("n1", 0), candidate("n2", 2)];
         let left = restrict(&mut cx, &cycle, candidates.into_iter().map(Arc::new).collect());
         let text = |candidate: Arc<NodeVictims>| {
-            let names: Vec<_> = candidate.pods.iter().map(|pod| pod.key().name.as_str()).collect();
+            let names: Vec<_> = candidate.pods.iter().map(|pod| pod.key().name.text()).collect();
             format!("{}: {} ({})", candidate.node, names.join(" "), candidate.pdb_violations)
         };
         let calls = host.asked.into_iter().filter_map(|asked| match asked {

@@ -108,6 +108,7 @@ impl KeptDryRuns {
 
 #[cfg(test)]
 mod tests {
+    use kubestep_api::Name;
     use std::cell::Cell;
 
     use super::*;
@@ -149,7 +150,7 @@ mod tests {
         preemptor: &Arc<PodInfo>,
         changed: &[NodeId],
         kept: &mut KeptDryRuns,
-    ) -> (Vec<Symbol>, usize) {
+    ) -> (Vec<Name>, usize) {
         let (framework, rules) = (cpu_fit(), Counting::default());
         let (cx, mut state) = (cluster.cx(preemptor), CycleState::default());
         framework.run_pre_filter(&cx, &mut state);
@@ -164,8 +165,8 @@ mod tests {
         (candidates, rules.0.get() - compared)
     }
 
-    fn names(names: &[&str]) -> Vec<Symbol> {
-        names.iter().map(|name| Symbol::new(name)).collect()
+    fn names(names: &[&str]) -> Vec<Name> {
+        names.iter().map(|name| Name::new(name)).collect()
     }
 
     fn preemptor(name: &str) -> Arc<PodInfo> {

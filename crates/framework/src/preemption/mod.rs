@@ -23,6 +23,7 @@ use crate::preemption::victims::{VictimSearch, Victims};
 use crate::record::Candidate;
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::FieldPath;
 use kubestep_config::validation::Findings;
@@ -115,7 +116,7 @@ pub struct Preemption {
     /// The plugin that decided.
     pub plugin: Symbol,
     /// The node, by name.
-    pub node: Symbol,
+    pub node: Name,
     /// The victims, in the order decided.
     pub victims: Vec<Arc<PodInfo>>,
     /// The candidate as recorded.
@@ -131,7 +132,7 @@ pub struct Preemption {
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeVictims {
     /// The node, by name.
-    pub node: Symbol,
+    pub node: Name,
     /// The victims, the most important first; never empty.
     pub pods: Vec<Arc<PodInfo>>,
     /// Number of evictions that violate a disruption budget.

@@ -79,9 +79,10 @@ mod tests {
         }
     }
 
-    fn picked(candidates: &[NodeVictims]) -> &str {
+    fn picked(candidates: &[NodeVictims]) -> String {
         let candidates: Vec<_> = candidates.iter().cloned().map(Arc::new).collect();
-        pick(&candidates, Time(1_000_000_000)).map_or("", |candidate| candidate.node.as_str())
+        pick(&candidates, Time(1_000_000_000))
+            .map_or(String::new(), |candidate| candidate.node.to_string())
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::plugin::ScoreBasis;
 use crate::preemption::eligibility::{NEVER, VICTIM_TERMINATING};
 use crate::record::scores::MAX_NODE_SCORE;
 use crate::status::{Code, Status};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint::{
     self, Bind, Filter, Permit, PlacementGenerate, PlacementScore, PostFilter, PreBind, PreEnqueue,
@@ -61,7 +62,7 @@ pub enum Uncertainty {
         /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
         /// The selected node, by name.
-        node: Symbol,
+        node: Name,
         /// Whether a rejection of other nodes could change the choice, too: scores are compared
         /// with theirs, they tie, or the search would go on.
         others: bool,
@@ -90,7 +91,7 @@ pub enum Uncertainty {
         /// The extension points at which it could.
         points: Vec<ExtensionPoint>,
         /// The node, by name.
-        node: Symbol,
+        node: Name,
         /// Whether a rejection of other nodes could change the choice, too: the search for victims
         /// ended early.
         others: bool,
@@ -122,13 +123,13 @@ pub enum Uncertainty {
 #[derive(Clone, PartialEq, Debug)]
 pub struct ScoreLead {
     /// The selected node, by name.
-    pub node: Symbol,
+    pub node: Name,
     /// The opaque plugins that score, with their weights.
     pub scorers: Vec<(Symbol, i64)>,
     /// The most points by which they can favour one node over another: 100 times their weights.
     pub reach: i64,
     /// The other node that needs the fewest points to be selected.
-    pub rival: Symbol,
+    pub rival: Name,
     /// The points by which the selected node leads.
     pub by: i64,
     /// The most points, weighted, by which the opaque plugins may favour the rival so that the

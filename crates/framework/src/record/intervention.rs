@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Name};
 use kubestep_config::ExtensionPoint;
 
 use crate::cycle_state::FAULT;
@@ -33,11 +33,11 @@ pub const HOLD: &str = "kubestep.Hold";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Intervention {
     /// Selects this node if it shares the best score.
-    Choose(Symbol),
+    Choose(Name),
     /// Selects this node, whatever PreFilter, Filter and Score return.
-    Force(Symbol),
+    Force(Name),
     /// Excludes this node although it passes the filters.
-    Veto(Symbol),
+    Veto(Name),
     /// Makes the plugin fail with an error at that point.
     Fail(ExtensionPoint, Symbol),
     /// Holds the pod at Permit for at most that time.

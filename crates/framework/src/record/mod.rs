@@ -26,7 +26,7 @@ use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use crate::tie_break::TieBreak;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Time, Uid};
+use kubestep_api::{Name, Time, Uid};
 use kubestep_config::ExtensionPoint;
 
 /// A filter verdict as a number: an index into the record's [`VerdictTable`].
@@ -110,12 +110,12 @@ pub struct NodeNames {
     /// Slots in upstream's node order.
     pub order: Vec<NodeId>,
     /// Names by slot; empty where a slot is free.
-    pub names: Vec<Symbol>,
+    pub names: Vec<Name>,
 }
 
 impl NodeNames {
     /// The name of the node in a slot.
-    pub fn name(&self, node: NodeId) -> Symbol {
+    pub fn name(&self, node: NodeId) -> Name {
         self.names.get(node.index()).copied().unwrap_or_default()
     }
 }
@@ -128,9 +128,9 @@ pub struct PluginStatus {
     /// What the plugin answered.
     pub status: Status,
     /// PreFilter: the nodes it narrowed to, sorted. PostFilter: empty.
-    pub nodes: Option<Vec<Symbol>>,
+    pub nodes: Option<Vec<Name>>,
     /// PostFilter: the node it nominated.
-    pub nominated: Option<Symbol>,
+    pub nominated: Option<Name>,
 }
 
 impl PluginStatus {
@@ -267,7 +267,7 @@ impl ScoreRecord {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
     /// The node, by name.
-    pub node: Symbol,
+    pub node: Name,
     /// The victims, in upstream's order.
     pub victims: Vec<NamespacedName>,
     /// Number of evictions that violate a disruption budget.
@@ -295,7 +295,7 @@ pub struct GroupRecord {
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlacementRecord {
     /// Its name, the value of the topology key; empty for all nodes.
-    pub name: Symbol,
+    pub name: Name,
     /// How many nodes it has.
     pub nodes: usize,
     /// Number of pods of the group for which a node was found.
@@ -375,9 +375,9 @@ pub struct CycleRecord {
     /// The answers of PreFilter, in the order run.
     pub pre_filter: Vec<PluginStatus>,
     /// The node hint of batching.
-    pub node_hint: Option<Symbol>,
+    pub node_hint: Option<Name>,
     /// The nominated node that was tried first.
-    pub nominated_first: Option<Symbol>,
+    pub nominated_first: Option<Name>,
     /// What Filter answered about each node.
     pub filter: FilterRecord,
     /// The nodes that passed filters and extenders, in order.
@@ -419,9 +419,9 @@ pub struct CycleRecord {
     /// The complete message, as written into the pod's condition.
     pub message: String,
     /// The selected node, by name; `None` if none was feasible.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
     /// The node nominated by this cycle.
-    pub nominated_node: Option<Symbol>,
+    pub nominated_node: Option<Name>,
     /// Number of nodes that shared the best total; 0 if there were not several.
     pub tied: usize,
     /// How a tie is broken in this cycle, whether or not there was one.

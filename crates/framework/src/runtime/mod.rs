@@ -25,6 +25,7 @@ use crate::registry::{Registry, RegistryError};
 use crate::status::node_statuses::{NodeStatuses, add_once};
 use crate::status::{Code, Status};
 use crate::stopwatch::Timer;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::types::Extender;
 use kubestep_config::{ExtensionPoint, FeatureGates, PluginDescriptor, ResolvedProfile};
@@ -46,7 +47,7 @@ pub struct PreFilterOutcome {
     /// Success or the failure that ends the cycle.
     pub status: Status,
     /// The only nodes that can fit, sorted; `None` for all.
-    pub nodes: Option<Vec<Symbol>>,
+    pub nodes: Option<Vec<Name>>,
     /// The plugins that narrowed the nodes.
     pub narrowed_by: Vec<Symbol>,
     /// The answer of each plugin that ran, in order.
@@ -299,7 +300,7 @@ pub(super) fn wrap(doing: &str, status: &Status, plugin: Symbol) -> Status {
 }
 
 /// Intersects the nodes so far with `nodes`.
-fn narrow(outcome: &mut PreFilterOutcome, plugin: Symbol, nodes: Vec<Symbol>) {
+fn narrow(outcome: &mut PreFilterOutcome, plugin: Symbol, nodes: Vec<Name>) {
     add_once(&mut outcome.narrowed_by, plugin);
     outcome.nodes = Some(match outcome.nodes.take() {
         Some(so_far) => so_far.into_iter().filter(|name| nodes.contains(name)).collect(),

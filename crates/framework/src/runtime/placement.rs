@@ -10,6 +10,7 @@ use crate::pod_groups::{Placement, Proposal};
 use crate::record::scores::MAX_NODE_SCORE;
 use crate::runtime::Framework;
 use crate::status::Status;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 
@@ -21,7 +22,7 @@ impl Framework {
     /// The plugin failed, or generated none.
     pub fn run_placement_generate(&self, cx: &GroupContext<'_>) -> Result<Vec<Placement>, Status> {
         let nodes = cx.snapshot.iter().map(|node| node.name).collect();
-        let all = Placement { name: Symbol::EMPTY, nodes };
+        let all = Placement { name: Name::EMPTY, nodes };
         let Some(plugin) = self.at(ExtensionPoint::PlacementGenerate).first() else {
             return Ok(vec![all]);
         };

@@ -11,6 +11,7 @@ use crate::status::node_statuses::NodeStatuses;
 use crate::status::{Code, Status};
 use crate::testing::scripted::{Scripted, register};
 use crate::testing::{Cluster, FakeHost, PodBuilder, framework_of, info, node, pod};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint::{self, *};
 use kubestep_config::{FeatureGates, KubeVersion};
@@ -33,7 +34,7 @@ fn pre_filter(plugins: &[&Scripted]) -> (PreFilterOutcome, CycleState) {
 }
 
 fn narrowing(name: &'static str, nodes: &[&str]) -> Scripted {
-    let nodes = nodes.iter().map(|node| Symbol::new(node)).collect();
+    let nodes = nodes.iter().map(|node| Name::new(node)).collect();
     Scripted { narrows_to: Some(nodes), ..at(name, PreFilter) }
 }
 
@@ -41,7 +42,7 @@ fn narrowing(name: &'static str, nodes: &[&str]) -> Scripted {
 fn plugins_that_narrow_leave_what_all_of_them_name() {
     let all = at("All", PreFilter);
     let nodes = |plugins: &[&Scripted]| pre_filter(plugins).0.nodes;
-    let named = |names: &[&str]| Some(names.iter().map(|name| Symbol::new(name)).collect());
+    let named = |names: &[&str]| Some(names.iter().map(|name| Name::new(name)).collect());
     assert_eq!(nodes(&[&all]), None);
     let (first, second) = (narrowing("A", &["n1", "n2"]), narrowing("B", &["n2", "n3"]));
     assert_eq!(nodes(&[&all, &first]), named(&["n1", "n2"]));

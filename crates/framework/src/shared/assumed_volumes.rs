@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::objects::{Objects, Sharded};
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{ObjectMeta, PersistentVolume, PersistentVolumeClaim, ResourceVersion};
+use kubestep_api::{Name, ObjectMeta, PersistentVolume, PersistentVolumeClaim, ResourceVersion};
 
 /// Why an object cannot be assumed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -156,7 +156,7 @@ impl AssumedVolumes {
     pub fn volume<'a>(
         &'a self,
         objects: &'a Objects,
-        name: Symbol,
+        name: Name,
     ) -> Option<&'a Arc<PersistentVolume>> {
         self.volumes.get(objects, NamespacedName::new(Symbol::EMPTY, name))
     }
@@ -175,7 +175,7 @@ mod tests {
         volume
     }
 
-    fn class(assumed: &AssumedVolumes, objects: &Objects) -> Symbol {
+    fn class(assumed: &AssumedVolumes, objects: &Objects) -> Name {
         assumed.volume(objects, "v".into()).unwrap().spec.storage_class_name
     }
 

@@ -17,8 +17,8 @@ use crate::pod::NamespacedName;
 pub use crate::snapshot::pod_index::Listed;
 use crate::snapshot::pod_index::PodIndex;
 use crate::snapshot::topology::{TopologyColumn, TopologyColumns};
-use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Name};
 
 /// All nodes with their pods, as of the start of a cycle.
 #[derive(Clone, Default, Debug)]
@@ -27,7 +27,7 @@ pub struct Snapshot {
     nodes: Arc<Vec<Option<Arc<NodeInfo>>>>,
     /// Upstream's node order: round robin over the zones.
     order: Arc<Vec<NodeId>>,
-    by_name: Arc<HashMap<Symbol, NodeId>>,
+    by_name: Arc<HashMap<Name, NodeId>>,
     /// Nodes with pods that have affinity, in order.
     with_affinity: Arc<Vec<NodeId>>,
     /// Nodes with pods that have required anti-affinity, in order.
@@ -47,15 +47,15 @@ pub struct Snapshot {
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Placement {
     /// Its name, the value of the topology key; empty for all nodes.
-    pub name: Symbol,
+    pub name: Name,
     /// Its nodes, in node order.
-    pub nodes: Vec<Symbol>,
+    pub nodes: Vec<Name>,
 }
 
 /// A node of a placement is not in the snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("node {0} in placement is not present in snapshot")]
-pub struct UnknownNode(pub Symbol);
+pub struct UnknownNode(pub Name);
 
 impl Snapshot {
     /// A snapshot of these nodes, in this order; slots as in the nodes' ids.
@@ -81,7 +81,7 @@ impl Snapshot {
         if placement.nodes.len() == self.order.len() {
             return Ok(()); // all nodes, as upstream assumes from their number
         }
-        let slot = |name: &Symbol| self.by_name.get(name).copied().ok_or(UnknownNode(*name));
+        let slot = |name: &Name| self.by_name.get(name).copied().ok_or(UnknownNode(*name));
         let nodes: Result<Vec<NodeId>, UnknownNode> = placement.nodes.iter().map(slot).collect();
         self.placement = Some(Arc::new(nodes?));
         Ok(())
@@ -138,7 +138,7 @@ impl Snapshot {
     }
 
     /// The node of that name.
-    pub fn by_name(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
+    pub fn by_name(&self, name: Name) -> Option<&Arc<NodeInfo>> {
         self.get(*self.by_name.get(&name)?)
     }
 
@@ -249,7 +249,7 @@ impl Snapshot {
     /// as upstream, pods with affinity on a node outside the lists are ignored.
     pub fn change_node(
         &mut self,
-        name: Symbol,
+        name: Name,
         change: impl FnOnce(&mut NodeInfo),
     ) -> Option<NodeId> {
         let id = *self.by_name.get(&name)?;
@@ -305,13 +305,13 @@ mod tests {
     }
 
     fn placement(nodes: &[&str]) -> Placement {
-        let nodes = nodes.iter().map(|node| Symbol::new(node)).collect();
+        let nodes = nodes.iter().map(|node| Name::new(node)).collect();
         Placement { name: "p".into(), nodes }
     }
 
-    fn names(snapshot: &Snapshot) -> Vec<&'static str> {
+    fn names(snapshot: &Snapshot) -> Vec<String> {
         let nodes = snapshot.placement().iter().filter_map(|id| snapshot.get(*id));
-        nodes.map(|node| node.name.as_str()).collect()
+        nodes.map(|node| node.name.to_string()).collect()
     }
 
     #[test]

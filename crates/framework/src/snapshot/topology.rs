@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::node::NodeId;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod_index::ClassPods;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 
 /// The slot of a node without the label.
@@ -22,7 +23,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct TopologyColumn {
     domain_of: Vec<u32>,
-    values: Vec<Symbol>,
+    values: Vec<Name>,
     /// The slots that are in some domain.
     labelled: FixedBitSet,
     /// The nodes of each domain, once they were asked for.
@@ -37,7 +38,7 @@ impl TopologyColumn {
             labelled: FixedBitSet::with_capacity(snapshot.slots()),
             members: OnceLock::new(),
         };
-        let mut known: HashMap<Symbol, u32> = HashMap::new();
+        let mut known: HashMap<Name, u32> = HashMap::new();
         for node in snapshot.iter() {
             let Some(value) = node.label(key) else { continue };
             column.labelled.insert(node.id.index());
@@ -106,7 +107,7 @@ impl TopologyColumn {
     }
 
     /// The label's value in a domain.
-    pub fn value(&self, domain: usize) -> Symbol {
+    pub fn value(&self, domain: usize) -> Name {
         self.values.get(domain).copied().unwrap_or_default()
     }
 }

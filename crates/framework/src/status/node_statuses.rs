@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use crate::node::NodeId;
 use crate::snapshot::Snapshot;
 use crate::status::{Code, Status};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 
 /// A status per node; nodes without one share the absent status.
@@ -21,7 +22,7 @@ pub struct NodeStatuses {
     numbers: Arc<Vec<u16>>,
     distinct: Vec<Distinct>,
     /// Names that are not nodes of the snapshot, with the index of their status.
-    unknown: Vec<(Symbol, u16)>,
+    unknown: Vec<(Name, u16)>,
     explicit: usize,
     absent: Status,
 }
@@ -70,7 +71,7 @@ impl NodeStatuses {
     }
 
     /// Sets the status of a node that is only in an extender's answer: it counts like any other.
-    pub fn set_unknown(&mut self, name: Symbol, status: &Status) {
+    pub fn set_unknown(&mut self, name: Name, status: &Status) {
         let index = self.number_of(status);
         let known = self.unknown.iter_mut().find(|(unknown_node, _)| *unknown_node == name);
         let before = known.map(|(_, known)| std::mem::replace(known, index));

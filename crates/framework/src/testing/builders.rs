@@ -143,14 +143,15 @@ pub fn sized_pod(name: &str, node: &str, containers: &[&str]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use kubestep_api::Name;
+
     use super::*;
-    use kubestep_api::intern::Symbol;
 
     #[test]
     fn a_spec_is_replaced_in_parts() {
         let pod = pod("a").priority(3).spec(json!({"nodeSelector": {"disk": "ssd"}}));
         assert_eq!(pod.spec.priority, Some(3));
         let selector = pod.spec.node_selector.unwrap();
-        assert_eq!(selector.get("disk".into()), Some(&Symbol::new("ssd")));
+        assert_eq!(selector.get("disk".into()), Some(&Name::new("ssd")));
     }
 }

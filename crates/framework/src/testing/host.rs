@@ -8,15 +8,15 @@ use crate::host::{ApiEvent, ExtenderCall, Host, HostError, PodStatusPatch};
 use crate::pod::NamespacedName;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, Kind, NodeAllocatableResourceClaimStatus, Object, PodExtendedResourceClaimStatus,
-    ResourceClaim, Uid,
+    Condition, Kind, Name, NodeAllocatableResourceClaimStatus, Object,
+    PodExtendedResourceClaimStatus, ResourceClaim, Uid,
 };
 
 /// A request to a [`FakeHost`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Asked {
     /// To bind a pod to a node.
-    Bind(NamespacedName, Symbol),
+    Bind(NamespacedName, Name),
     /// To change a pod's status.
     Patch(NamespacedName, PodStatusPatch),
     /// To delete a pod.
@@ -47,9 +47,9 @@ pub struct FakeHost {
     /// The requests, in order.
     pub asked: Vec<Asked>,
     /// Names of pods and objects for which every request fails with `rejected`.
-    pub refuse: Vec<Symbol>,
+    pub refuse: Vec<Name>,
     /// Names of deleted pods: deleting one returns `false`.
-    pub deleted: Vec<Symbol>,
+    pub deleted: Vec<Name>,
     /// The objects on the server; later entries override earlier ones.
     pub stored: Vec<Object>,
     /// Answers of extenders, consumed from the front; without one the call fails.
@@ -59,7 +59,7 @@ pub struct FakeHost {
 }
 
 impl FakeHost {
-    fn answer(&mut self, name: Symbol, asked: Asked) -> Result<(), HostError> {
+    fn answer(&mut self, name: Name, asked: Asked) -> Result<(), HostError> {
         self.asked.push(asked);
         if self.refuse.contains(&name) {
             Err(HostError::Failed("rejected".to_owned()))
@@ -70,12 +70,7 @@ impl FakeHost {
 }
 
 impl Host for FakeHost {
-    fn bind(
-        &mut self,
-        pod: NamespacedName,
-        _uid: Uid,
-        node: Symbol,
-    ) -> Poll<Result<(), HostError>> {
+    fn bind(&mut self, pod: NamespacedName, _uid: Uid, node: Name) -> Poll<Result<(), HostError>> {
         Poll::Ready(self.answer(pod.name, Asked::Bind(pod, node)))
     }
 

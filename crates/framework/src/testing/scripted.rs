@@ -13,8 +13,8 @@ use crate::pod::{NamespacedName, PodInfo};
 use crate::record::nodes::NodeList;
 use crate::registry::{Entry, Registry};
 use crate::status::Status;
-use kubestep_api::Duration;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Duration, Name};
 use kubestep_config::{ExtensionPoint, PluginDescriptor};
 
 /// A plugin that succeeds at all its extension points except where an answer is set.
@@ -27,7 +27,7 @@ pub struct Scripted {
     /// The answers where it does not succeed.
     pub answers: Vec<(ExtensionPoint, Status)>,
     /// The nodes that PreFilter narrows to.
-    pub narrows_to: Option<Vec<Symbol>>,
+    pub narrows_to: Option<Vec<Name>>,
     /// Whether the answers of Filter about a node may be cached for all pods.
     pub has_key: bool,
     /// The status of Normalize.

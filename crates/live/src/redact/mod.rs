@@ -73,7 +73,7 @@ impl Redactor {
         // The kind of an object describes a name best, so objects come first.
         for object in objects.clone().filter(|object| object.kind() != Kind::CsiDriver) {
             redactor.name(&object.metadata().namespace, "namespace");
-            redactor.name(&object.metadata().name, word_of(object.kind()));
+            redactor.name(&object.metadata().name.text(), word_of(object.kind()));
         }
         for object in objects.clone() {
             redactor.object(object);
@@ -103,7 +103,7 @@ impl Redactor {
     fn note_made(&mut self, object: &Object) {
         let Object::Pod(pod) = object else { return };
         for volume in pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some()) {
-            self.names.make(&pod.metadata.name, volume.name.as_str());
+            self.names.make(&pod.metadata.name.text(), volume.name.as_str());
         }
     }
 
@@ -124,7 +124,7 @@ impl Redactor {
     /// Renames both parts of `namespace/name`.
     fn key(&mut self, key: NamespacedName) -> NamespacedName {
         let namespace = self.name(&key.namespace, "namespace");
-        let name = self.name(&key.name, "name");
+        let name = self.name(&key.name.text(), "name");
         NamespacedName::new(namespace.as_str().into(), name.as_str().into())
     }
 

@@ -1,5 +1,6 @@
 //! A pseudonymized cluster leads to the same decisions, and contains none of the original names.
 
+use kubestep_api::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
@@ -99,8 +100,8 @@ fn scenario(line: &Value) -> Option<Cluster> {
 
 /// The result of a cycle, with every name replaced by `rename`.
 fn trace_of(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
-    let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot));
-    let named = |name: Option<kubestep_api::intern::Symbol>| name.map(|name| rename(&name));
+    let node = |slot: &kubestep_framework::node::NodeId| rename(&record.nodes.name(*slot).text());
+    let named = |name: Option<Name>| name.map(|name| rename(&name.text()));
     let verdicts = record.nodes.order.iter().map(|slot| {
         let verdict = record.filter.verdicts.get(*slot);
         let status = verdict.and_then(|id| record.verdicts.get(id));
@@ -112,7 +113,7 @@ fn trace_of(record: &CycleRecord, rename: &dyn Fn(&str) -> String) -> String {
     format!(
         "{}/{} attempt {}: {:?} on {:?}, nominated {:?}\n{verdicts:#?}\n{feasible:?}\n{:?}",
         rename(&record.pod.namespace),
-        rename(&record.pod.name),
+        rename(&record.pod.name.text()),
         record.attempt,
         record.outcome,
         named(record.node),
@@ -179,8 +180,8 @@ fn secrets(cluster: &Cluster) -> BTreeSet<String> {
             secrets.insert(metadata.name.to_string());
         }
         secrets.insert(metadata.namespace.to_string());
-        let labels = metadata.labels.iter().map(|(key, value)| (key, value.as_str()));
-        let annotations = metadata.annotations.iter().map(|(key, value)| (key, &**value));
+        let labels = metadata.labels.iter().map(|(key, value)| (key, value.to_string()));
+        let annotations = metadata.annotations.iter().map(|(key, value)| (key, value.to_string()));
         for (key, value) in labels.chain(annotations) {
             let domain = key.split_once('/').map_or("", |(domain, _)| domain);
             if !is_well_known(domain) {

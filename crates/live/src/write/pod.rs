@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::failure::RequestFailure;
 use crate::write::call::{BodyFormat, Calls, WriteCall};
 use crate::write::object::ObjectPath;
-use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Condition, Kind, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus, Uid,
+    Condition, Kind, Name, NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus, Uid,
 };
 use kubestep_cluster::remote::{PodRef, WriteOutcome};
 use kubestep_framework::host::PodStatusPatch;
@@ -116,7 +115,7 @@ fn condition_json(condition: &Condition) -> Value {
 pub(super) async fn bind(
     calls: &Calls,
     pod: PodRef,
-    node: Symbol,
+    node: Name,
 ) -> Result<WriteOutcome, RequestFailure> {
     let (namespace, name) = (pod.key.namespace, pod.key.name);
     let body = json!({

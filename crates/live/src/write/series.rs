@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{ResourceVersion, Time, Uid};
+use kubestep_api::{Name, ResourceVersion, Time, Uid};
 use kubestep_framework::host::{ApiEvent, RelatedObject};
 use kubestep_framework::pod::NamespacedName;
 
@@ -87,12 +87,12 @@ impl SeriesTracker {
 }
 
 /// The name of an event: the pod's name and the time, as client-go forms it.
-fn name_of(pod: Symbol, now: Time) -> String {
+fn name_of(pod: Name, now: Time) -> String {
     /// The longest name that the API allows.
     const LONGEST: usize = 253;
     let time = format!(".{:x}", now.0.saturating_mul(1_000));
     let room = LONGEST - time.len();
-    let pod: String = pod.as_str().chars().take(room).collect();
+    let pod: String = pod.text().chars().take(room).collect();
     format!("{pod}{time}")
 }
 

@@ -1,10 +1,7 @@
 //! The API server of a busy cluster, with its controllers, scheduler and kubelets, as far as a watch
-//! shows them.
+//! shows them: pods of ReplicaSets with short and long names, pods of Jobs, and pods with a volume of their
+//! own, on nodes that come and go.
 
-use std::collections::VecDeque;
-use std::time::Duration;
-
-use kubestep_api::intern::Symbol;
 use kubestep_api::{Kind, Object, Time};
 use kubestep_cluster::START;
 use kubestep_debug::Session;
@@ -12,6 +9,8 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_live::kinds::{ReadKind, TABLE};
 use kubestep_live::{Delta, Shadow, list};
 use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Nodes at any time.
 const NODES: usize = 40;
@@ -21,10 +20,6 @@ const LIFE: usize = 150;
 const PACE: i64 = 2_000_000;
 /// Pods from one new node to the next.
 const NODE_PACE: usize = 300;
-/// Interned strings of a pod that no other pod has, at most: its name. One in four is the only pod
-/// of a job, which has a name, too, and whose UID is a label of the pod.
-pub const STRINGS_PER_POD: f64 = 1.5;
-
 pub struct BusyCluster {
     now: Time,
     version: u64,
@@ -32,7 +27,15 @@ pub struct BusyCluster {
     changes: usize,
     pods: usize,
     nodes: VecDeque<String>,
-    running: VecDeque<(NamespacedName, usize)>,
+    running: VecDeque<RunningPod>,
+}
+
+/// A pod that runs, and the number of the pods that came before it.
+struct RunningPod {
+    key: NamespacedName,
+    born: usize,
+    /// Its volume, by name; the claim has the name of the pod.
+    volume: Option<String>,
 }
 
 fn row(kind: Kind) -> &'static ReadKind {
@@ -70,9 +73,9 @@ impl BusyCluster {
                 self.add_node(session, shadow);
                 self.remove_node(session, shadow);
             }
-            while self.running.front().is_some_and(|(_, born)| born + LIFE <= self.pods) {
-                let (key, _) = self.running.pop_front().unwrap();
-                self.says(session, shadow, Delta::Delete { kind: Kind::Pod, key });
+            while self.running.front().is_some_and(|pod| pod.born + LIFE <= self.pods) {
+                let pod = self.running.pop_front().unwrap();
+                self.delete_pod(session, shadow, pod);
             }
             shadow.tick(session, self.now);
         }
@@ -81,6 +84,7 @@ impl BusyCluster {
     /// A pod comes, both schedulers decide about it, and it runs.
     fn schedule_pod(&mut self, session: &mut Session, shadow: &mut Shadow) {
         let mut pod = self.new_pod();
+        let volume = (self.pods % 5 == 2).then(|| self.give_volume(session, shadow, &mut pod));
         self.puts(session, shadow, Kind::Pod, &mut pod);
         assert!(!shadow.work(session, Duration::from_secs(60)));
         let node = &self.nodes[self.pods % self.nodes.len()];
@@ -92,14 +96,19 @@ impl BusyCluster {
         let id = format!("{:016x}{:016x}", self.draw(), self.draw());
         pod["metadata"]["annotations"] = json!({"cni.projectcalico.org/containerID": id});
         self.puts(session, shadow, Kind::Pod, &mut pod);
-        let name = |field: &str| Symbol::new(pod["metadata"][field].as_str().unwrap());
-        self.running.push_back((NamespacedName::new(name("namespace"), name("name")), self.pods));
+        let text = |field: &str| pod["metadata"][field].as_str().unwrap();
+        let key = NamespacedName::new(text("namespace").into(), text("name").into());
+        self.running.push_back(RunningPod { key, born: self.pods, volume });
     }
 
     fn new_pod(&mut self) -> Value {
         let number = self.pods;
         let (workload, kind, owner) = match number % 4 {
             0 => (format!("report-{}", 29_000_000 + number), "Job", self.uid()),
+            1 => {
+                let name = format!("checkout-payments-worker-{}-7d4b9c6f5", number % 20);
+                (name, "ReplicaSet", format!("rs-{}", number % 20))
+            }
             _ => (
                 format!("web-{}-7d4b9c6f5", number % 20),
                 "ReplicaSet",
@@ -133,6 +142,51 @@ impl BusyCluster {
         })
     }
 
+    /// A volume of its own for the pod, and the claim that is bound to it. Returns the volume's name.
+    fn give_volume(
+        &mut self,
+        session: &mut Session,
+        shadow: &mut Shadow,
+        pod: &mut Value,
+    ) -> String {
+        let (claim, name) = (pod["metadata"]["name"].clone(), format!("pvc-{}", self.uid()));
+        let mut volume = json!({
+            "metadata": {"name": name, "uid": self.uid()},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                "claimRef": {"namespace": "shop", "name": claim},
+                "csi": {"driver": "csi.example", "volumeHandle": format!("vol-{}", self.suffix())},
+            },
+            "status": {"phase": "Bound"},
+        });
+        let mut bound = json!({
+            "metadata": {"name": claim, "namespace": "shop", "uid": self.uid(), "annotations": {
+                "pv.kubernetes.io/bind-completed": "yes",
+            }},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"], "volumeName": name,
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+            "status": {"phase": "Bound"},
+        });
+        self.puts(session, shadow, Kind::PersistentVolume, &mut volume);
+        self.puts(session, shadow, Kind::PersistentVolumeClaim, &mut bound);
+        let data = json!({"name": "data", "persistentVolumeClaim": {"claimName": claim}});
+        pod["spec"]["volumes"].as_array_mut().unwrap().push(data);
+        name
+    }
+
+    /// The pod goes, and its claim and its volume with it.
+    fn delete_pod(&mut self, session: &mut Session, shadow: &mut Shadow, pod: RunningPod) {
+        let RunningPod { key, volume, .. } = pod;
+        self.says(session, shadow, Delta::Delete { kind: Kind::Pod, key });
+        if let Some(volume) = volume {
+            self.says(session, shadow, Delta::Delete { kind: Kind::PersistentVolumeClaim, key });
+            let key = NamespacedName::new("".into(), volume.into());
+            self.says(session, shadow, Delta::Delete { kind: Kind::PersistentVolume, key });
+        }
+    }
+
     fn add_node(&mut self, session: &mut Session, shadow: &mut Shadow) {
         let name = format!("node-{}", self.suffix());
         let mut node = json!({
@@ -140,6 +194,7 @@ impl BusyCluster {
                 "name": name, "uid": self.uid(),
                 "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": "a"},
             },
+            "spec": {"providerID": format!("aws:///eu-1a/i-{:017x}", self.draw())},
             "status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110"}},
         });
         self.puts(session, shadow, Kind::Node, &mut node);
@@ -150,15 +205,15 @@ impl BusyCluster {
     fn remove_node(&mut self, session: &mut Session, shadow: &mut Shadow) {
         let Some(name) = self.nodes.pop_front() else { return };
         let api = session.world().api();
-        let on_it = |key: &NamespacedName| {
-            api.objects().pod(*key).is_some_and(|pod| pod.spec.node_name == name.as_str())
+        let on_it = |pod: &RunningPod| {
+            let pod = api.objects().pod(pod.key);
+            pod.is_some_and(|pod| pod.spec.node_name == name.as_str())
         };
         let all = std::mem::take(&mut self.running);
-        let (deleted, left): (VecDeque<_>, VecDeque<_>) =
-            all.into_iter().partition(|(key, _)| on_it(key));
+        let (deleted, left): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(on_it);
         self.running = left;
-        for (key, _) in deleted {
-            self.says(session, shadow, Delta::Delete { kind: Kind::Pod, key });
+        for pod in deleted {
+            self.delete_pod(session, shadow, pod);
         }
         let key = NamespacedName::new("".into(), name.as_str().into());
         self.says(session, shadow, Delta::Delete { kind: Kind::Node, key });

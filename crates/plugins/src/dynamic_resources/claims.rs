@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{DeviceRequest, Pod, PodResourceClaim, ResourceClaim};
+use kubestep_api::{DeviceRequest, Name, Pod, PodResourceClaim, ResourceClaim};
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::error::PluginError;
 use kubestep_framework::plugin::{CycleContext, QueueContext};
@@ -45,7 +45,7 @@ pub fn named(
 }
 
 /// The name of the claim; `None` if none is needed.
-fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Symbol>, PluginError> {
+fn claim_name(pod: &Pod, written: &PodResourceClaim) -> Result<Option<Name>, PluginError> {
     if written.resource_claim_name.is_some() {
         return Ok(written.resource_claim_name);
     }
@@ -119,7 +119,7 @@ fn classes(
     claim: &ResourceClaim,
     request: &DeviceRequest,
     cx: &CycleContext<'_>,
-) -> Result<Vec<(String, Symbol)>, Status> {
+) -> Result<Vec<(String, Name)>, Status> {
     if let Some(exactly) = &request.exactly {
         return Ok(vec![(request.name.to_string(), exactly.device_class_name)]);
     }

@@ -6,7 +6,7 @@ use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     AllocatedDeviceStatus, Condition, ConditionStatus, DeviceRequestAllocationResult, Duration,
-    ResourceClaim, Time, find_condition,
+    Name, ResourceClaim, Time, find_condition,
 };
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
@@ -49,7 +49,7 @@ pub fn readiness(claim: &ResourceClaim, gates: &FeatureGates) -> Readiness {
     Readiness::Ready
 }
 
-fn failure(claim: Symbol, failed: &Condition, gates: &FeatureGates) -> String {
+fn failure(claim: Name, failed: &Condition, gates: &FeatureGates) -> String {
     let (reason, message) = (&failed.reason, &failed.message);
     match gates.has(Switch::DeviceBindingMessages) {
         true => {
@@ -61,7 +61,7 @@ fn failure(claim: Symbol, failed: &Condition, gates: &FeatureGates) -> String {
 
 /// The message if devices are not ready in time: of a claim that was allocated long ago, or of the
 /// wait as a whole.
-fn timeout_message(claim: Option<Symbol>, gates: &FeatureGates) -> String {
+fn timeout_message(claim: Option<Name>, gates: &FeatureGates) -> String {
     match (claim, gates.has(Switch::DeviceBindingMessages)) {
         (Some(claim), true) => format!("device binding timeout: claim={claim}"),
         (Some(claim), false) => format!("claim {claim} binding timeout"),

@@ -9,7 +9,7 @@ use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Container, ContainerExtendedResourceRequest, ContainerRestartPolicy, DeviceAllocationMode,
-    DeviceRequest, ExactDeviceRequest, ObjectMeta, OwnerReference, Pod, ResourceClaim,
+    DeviceRequest, ExactDeviceRequest, Name, ObjectMeta, OwnerReference, Pod, ResourceClaim,
 };
 use kubestep_config::Feature;
 use kubestep_framework::host::{Host, HostError};
@@ -89,7 +89,7 @@ fn in_memory_claim(pod: &Pod) -> ResourceClaim {
         name: IN_MEMORY_NAME.into(),
         // Upstream generates it at random; it must only be unique.
         uid: derived_uid(&format!("{IN_MEMORY_NAME}/{}", pod.metadata.uid)),
-        generate_name: Symbol::new(&prefix),
+        generate_name: Name::new(&prefix),
         owner_references: vec![owner].into(),
         ..ObjectMeta::default()
     };
@@ -155,7 +155,7 @@ fn requests_and_mappings(
 /// A resource and the class that serves it.
 struct ClassRequest {
     resource: Symbol,
-    class: Symbol,
+    class: Name,
 }
 
 impl ClassRequest {

@@ -11,7 +11,7 @@ use crate::older_events;
 use crate::volumes;
 use kubestep_api::NodeAllocatableResourceClaimStatus;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Node};
+use kubestep_api::{Duration, Name, Node};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     ArgsType, DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginChange,
@@ -111,7 +111,7 @@ fn binding_timeout(args: &DynamicResourcesArgs) -> Duration {
 }
 
 /// The devices that Filter allocated for the pod's claims on a node, by request.
-pub fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> {
+pub fn found_devices(state: &CycleState, node: Name) -> Vec<(Symbol, String)> {
     let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
     let results = found.iter().flat_map(|found| &found.results);
     let devices = results.flat_map(|allocation| &allocation.devices.results);
@@ -198,7 +198,7 @@ impl Plugin for DynamicResources {
     fn node_resource_claims(
         &self,
         state: &CycleState,
-        node: Symbol,
+        node: Name,
     ) -> Vec<NodeAllocatableResourceClaimStatus> {
         node_resources::claimed_on(state, node)
     }

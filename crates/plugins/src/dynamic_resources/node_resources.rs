@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    AllocationResult, Device, DeviceRequestAllocationResult, NodeAllocatableResourceClaimStatus,
-    NodeAllocatableResourceMapping, Pod, Quantity, ResourceClaim, ResourceList,
+    AllocationResult, Device, DeviceRequestAllocationResult, Name,
+    NodeAllocatableResourceClaimStatus, NodeAllocatableResourceMapping, Pod, Quantity,
+    ResourceClaim, ResourceList,
 };
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::cycle_state::CycleState;
@@ -36,7 +37,7 @@ pub fn is_on(features: &FeatureGates) -> bool {
 /// assumed pod carries it in its status.
 pub(crate) fn claimed_on(
     state: &CycleState,
-    node: Symbol,
+    node: Name,
 ) -> Vec<NodeAllocatableResourceClaimStatus> {
     let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
     found.map(|found| found.node_resources.clone()).unwrap_or_default()

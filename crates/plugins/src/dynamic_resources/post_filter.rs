@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, ResourceClaim, Uid};
+use kubestep_api::{Kind, Name, ResourceClaim, Uid};
 use kubestep_config::versions::Switch;
 use kubestep_framework::host::{Host, HostError};
 use kubestep_framework::plugin::{CycleContext, PostFilterContext};
@@ -57,7 +57,7 @@ pub fn passes(cx: &CycleContext<'_>) -> bool {
 /// undefined.
 fn unavailable(cx: &PostFilterContext<'_>, state: &ClaimState, plugin: Symbol) -> BTreeSet<usize> {
     let found = state.found();
-    let is_rejected = |name: Symbol| {
+    let is_rejected = |name: Name| {
         let node = cx.cycle.snapshot.by_name(name);
         node.is_some_and(|node| cx.statuses.get(node.id).plugin() == plugin)
     };

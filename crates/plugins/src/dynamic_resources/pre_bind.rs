@@ -6,7 +6,7 @@ use std::task::{Poll, ready};
 use crate::dynamic_resources::structured::binding_conditions;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    AllocationResult, Duration, Object, PodExtendedResourceClaimStatus, ResourceClaim,
+    AllocationResult, Duration, Name, Object, PodExtendedResourceClaimStatus, ResourceClaim,
     ResourceClaimConsumerReference, Time, Uid,
 };
 use kubestep_framework::dra::counts_shares;
@@ -238,7 +238,7 @@ fn create(
     let mut claim = Arc::unwrap_or_clone(wanted);
     let namespace = claim.metadata.namespace;
     claim.status.allocation = None;
-    claim.metadata.name = Symbol::EMPTY;
+    claim.metadata.name = Name::EMPTY;
     claim.metadata.uid = Uid::EMPTY;
     let created = ready!(cx.host.create(cx.pod.uid(), claim.into()));
     let what = format!("create claim for extended resources {namespace}/");

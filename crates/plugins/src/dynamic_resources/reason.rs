@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::extended::Mappings;
 use crate::dynamic_resources::structured::AllocationError;
-use kubestep_api::ResourceClaim;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, ResourceClaim};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 use kubestep_framework::status::Status;
@@ -57,7 +56,7 @@ pub enum WhyUnavailable {
 
 impl DeviceReason {
     /// The status of the node with this reason.
-    pub fn rejection(&self, node: Symbol, gates: &FeatureGates) -> Status {
+    pub fn rejection(&self, node: Name, gates: &FeatureGates) -> Status {
         match self {
             DeviceReason::Status(status) => status.clone(),
             DeviceReason::NotAllocated(_) => Status::unresolvable("cannot allocate all claims"),
@@ -72,7 +71,7 @@ impl DeviceReason {
 }
 
 /// The status of a node on which the search took too long.
-fn timed_out(node: Symbol, gates: &FeatureGates) -> Status {
+fn timed_out(node: Name, gates: &FeatureGates) -> Status {
     let text = "timed out trying to allocate devices";
     match gates.has(Switch::DeviceSearchTimeoutFails) {
         true => Status::error(format!("node {node}: {text}")),

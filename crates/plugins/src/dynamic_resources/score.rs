@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{AllocationResult, ResourceClaim};
+use kubestep_api::{AllocationResult, Name, ResourceClaim};
 use kubestep_framework::status::Status;
 
 use super::state::ClaimState;
@@ -16,7 +16,7 @@ const MAX_ALTERNATIVES: i64 = 8;
 ///
 /// # Errors
 /// Filter stored fewer allocations for the node than there are claims to allocate.
-pub fn score(state: &ClaimState, node: Symbol, knows_allocated: bool) -> Result<i64, Status> {
+pub fn score(state: &ClaimState, node: Name, knows_allocated: bool) -> Result<i64, Status> {
     let Some(found) = state.allocation_on(node) else { return Ok(0) };
     let mut new = found.results.iter();
     let mut score = 0;

@@ -10,7 +10,7 @@ use crate::dynamic_resources::structured::Allocator;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{
-    AllocationResult, ContainerExtendedResourceRequest, Duration,
+    AllocationResult, ContainerExtendedResourceRequest, Duration, Name,
     NodeAllocatableResourceClaimStatus, ResourceClaim, ResourceClaimConsumerReference, Time, Uid,
 };
 use kubestep_framework::status::Status;
@@ -33,11 +33,11 @@ pub struct NodeAllocation {
 #[derive(Clone, Default, Debug)]
 pub struct FilterResults {
     /// The status of each node.
-    pub statuses: HashMap<Symbol, Status>,
+    pub statuses: HashMap<Name, Status>,
     /// The nodes on which Filter allocated something.
-    pub allocations: HashMap<Symbol, Arc<NodeAllocation>>,
+    pub allocations: HashMap<Name, Arc<NodeAllocation>>,
     /// The indices of allocated claims that cannot be used on the node.
-    pub unavailable: HashMap<Symbol, Vec<usize>>,
+    pub unavailable: HashMap<Name, Vec<usize>>,
 }
 
 /// A claim of the pod.
@@ -157,7 +157,7 @@ impl ClaimState {
     }
 
     /// The allocation that Filter found for a node.
-    pub(crate) fn allocation_on(&self, node: Symbol) -> Option<Arc<NodeAllocation>> {
+    pub(crate) fn allocation_on(&self, node: Name) -> Option<Arc<NodeAllocation>> {
         self.found().allocations.get(&node).cloned()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    OwnerReference, Pod, PodGroup, PodGroupResourceClaim, ResourceClaim,
+    Name, OwnerReference, Pod, PodGroup, PodGroupResourceClaim, ResourceClaim,
     ResourceClaimConsumerReference,
 };
 use kubestep_config::{Feature, FeatureGates};
@@ -30,12 +30,12 @@ pub fn is_on(features: &FeatureGates) -> bool {
 }
 
 /// The name of the pod's group.
-pub(crate) fn group_name(pod: &Pod) -> Option<Symbol> {
+pub(crate) fn group_name(pod: &Pod) -> Option<Name> {
     pod.spec.scheduling_group.as_ref()?.pod_group_name
 }
 
 /// Whether an owner reference names this group. A pod does not know the UID of its group.
-pub fn is_group(owner: &OwnerReference, group: Symbol) -> bool {
+pub fn is_group(owner: &OwnerReference, group: Name) -> bool {
     let prefix = owner.api_version.as_str().strip_prefix(API_GROUP);
     owner.name == group
         && owner.kind == "PodGroup"
@@ -68,7 +68,7 @@ pub fn bindings(
         return Ok(Vec::new());
     }
     let group = group_object(cx.objects, pod)?;
-    let shared = |name: Symbol, own: Option<Symbol>, template: Option<Symbol>| {
+    let shared = |name: Symbol, own: Option<Name>, template: Option<Name>| {
         let same = |claim: &PodGroupResourceClaim| {
             claim.name == name
                 && claim.resource_claim_name == own
@@ -147,7 +147,7 @@ fn free_one(cx: &mut PostFilterContext<'_>, group: &PodGroup) -> Result<bool, Pl
 fn claim_name(
     group: &PodGroup,
     written: &PodGroupResourceClaim,
-) -> Result<Option<Symbol>, PluginError> {
+) -> Result<Option<Name>, PluginError> {
     if written.resource_claim_name.is_some() {
         return Ok(written.resource_claim_name);
     }

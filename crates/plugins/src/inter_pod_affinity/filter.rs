@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Name};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, PodInfo};
@@ -142,7 +142,7 @@ impl AffinityFilterState {
     }
 
     /// Pods that match all own affinity terms, by the domains of one of them.
-    pub fn affinity_domains(&self, term: &AffinityTerm) -> Vec<(Symbol, i64)> {
+    pub fn affinity_domains(&self, term: &AffinityTerm) -> Vec<(Name, i64)> {
         let Some(counts) = self.affinity.find(term.topology_key) else { return Vec::new() };
         let domains = 0..counts.column.len();
         let counted = domains.map(|at| (counts.column.value(at), counts.counts.get(at)));

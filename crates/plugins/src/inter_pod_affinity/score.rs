@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::InterPodAffinityArgs;
 use crate::normalize::each;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Affinity, Labels};
+use kubestep_api::{Affinity, Labels, Name};
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
 use kubestep_framework::pod::{AffinityTerm, WeightedTerm};
@@ -53,7 +53,7 @@ impl DomainWeights {
     }
 
     /// The part of the score that each topology key adds, with the node's domain.
-    pub fn parts(&self, node: &NodeInfo) -> Vec<(Symbol, Symbol, i64)> {
+    pub fn parts(&self, node: &NodeInfo) -> Vec<(Symbol, Name, i64)> {
         let part = |key: &KeyWeights| {
             let domain = key.column.domain(node.id)?;
             Some((key.key, key.column.value(domain), key.weights[domain]))

@@ -33,7 +33,7 @@ fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
         .values()
         .map(|namespace| &namespace.metadata)
         .filter(|metadata| term.namespace_selector.matches(&metadata.labels))
-        .map(|metadata| metadata.name);
+        .map(|metadata| metadata.name.interned());
     expanded.namespaces.extend(selected);
     expanded
 }

@@ -144,7 +144,8 @@ fn named_nodes_narrow_the_search() {
     ] {
         let answer = pre_filter(&affinity(), &with_affinity(required(terms)));
         assert!(answer.status.is_success(), "{terms:?}");
-        let names = answer.nodes.map(|nodes| nodes.iter().map(|n| n.as_str()).collect::<Vec<_>>());
+        let names = answer.nodes.map(|nodes| nodes.iter().map(Name::to_string).collect::<Vec<_>>());
+        let expected = expected.map(|names| names.iter().map(|n| (*n).to_owned()).collect());
         assert_eq!(names, expected, "{terms:?}");
     }
     let conflict = with_affinity(required(&[&[one, "@metadata.name In n2"]]));

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
-use kubestep_api::{Device, DeviceClass, Node, NodeSelector, ResourceSlice, ResourceSliceSpec};
+use kubestep_api::{
+    Device, DeviceClass, Name, Node, NodeSelector, ResourceSlice, ResourceSliceSpec,
+};
 use kubestep_cel as cel;
 use kubestep_config::Feature;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId, counts_shares};
@@ -107,7 +109,7 @@ fn slice_is_on(spec: &ResourceSliceSpec, node: &Node) -> Result<bool, PluginErro
 
 fn node_matches(
     node: &Node,
-    name: Symbol,
+    name: Name,
     selector: Option<&NodeSelector>,
 ) -> Result<bool, PluginError> {
     if !name.is_empty() {

@@ -6,7 +6,7 @@ use crate::volume_binding::is_migrated;
 use crate::volumes::migration::{InTree, PORTWORX, inline_handle, volume_handle};
 use crate::volumes::{self, ClaimVolume};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{CsiNode, PersistentVolumeClaim, Pod, Volume};
+use kubestep_api::{CsiNode, Name, PersistentVolumeClaim, Pod, Volume};
 use kubestep_config::versions::Switch;
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::error::PluginError;
@@ -62,7 +62,7 @@ impl Migrated {
 
 /// Distinct volumes as (driver, handle).
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Attachable(BTreeSet<(Symbol, Symbol)>);
+pub struct Attachable(BTreeSet<(Symbol, Name)>);
 
 /// Whether a volume may count: it has a claim, or its in-tree plugin can be migrated to CSI.
 pub(crate) fn may_attach(volume: &Volume) -> bool {
@@ -70,7 +70,7 @@ pub(crate) fn may_attach(volume: &Volume) -> bool {
 }
 
 impl Attachable {
-    pub fn add(&mut self, driver: Symbol, handle: Symbol) {
+    pub fn add(&mut self, driver: Symbol, handle: Name) {
         self.0.insert((driver, handle));
     }
 
@@ -147,7 +147,7 @@ fn of_claim(
     objects: &Objects,
     claim: &PersistentVolumeClaim,
     migrated: Migrated,
-) -> Option<(Symbol, Symbol)> {
+) -> Option<(Symbol, Name)> {
     let name = claim.spec.volume_name;
     let volume = (!name.is_empty())
         .then(|| objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name)))
@@ -168,7 +168,7 @@ fn of_class(
     objects: &Objects,
     claim: &PersistentVolumeClaim,
     migrated: Migrated,
-) -> Option<(Symbol, Symbol)> {
+) -> Option<(Symbol, Name)> {
     let class = NamespacedName::new(Symbol::EMPTY, volumes::class_of(claim));
     let provisioner = objects.storage_classes.get(&class)?.provisioner;
     let driver = match InTree::by_name(provisioner) {

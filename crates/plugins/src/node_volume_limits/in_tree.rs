@@ -102,9 +102,9 @@ fn ebs_limit(labels: &Labels) -> i64 {
         .or_else(|| label("beta.kubernetes.io/instance-type"))
         .unwrap_or_default();
     let families = ["c5", "m5", "r5"];
-    let is_nitro = families.iter().any(|family| instance.starts_with(family))
-        || instance.contains("t3")
-        || instance.contains("z1d");
+    let is_nitro = families.iter().any(|family| instance.text().starts_with(family))
+        || instance.text().contains("t3")
+        || instance.text().contains("z1d");
     if is_nitro { 25 } else { 39 }
 }
 

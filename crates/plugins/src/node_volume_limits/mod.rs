@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{CsiNode, CsiNodeDriver, VolumeAttachment};
+use kubestep_api::{CsiNode, CsiNodeDriver, Name, VolumeAttachment};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, Feature, FeatureGates, PluginDescriptor, ProfileArgs,
@@ -73,7 +73,8 @@ fn missing_driver(
     // Up to 1.35 every known driver must be installed.
     let opts_in = cx.features.has(Switch::VolumeLimitScalingOptIn);
     new.drivers().find(|driver| {
-        let known = cx.objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, *driver));
+        let known =
+            cx.objects.csi_drivers.get(&NamespacedName::new(Symbol::EMPTY, (*driver).into()));
         let insists = known.is_some_and(|known| {
             !opts_in || known.spec.prevent_pod_scheduling_if_missing == Some(true)
         });
@@ -175,11 +176,11 @@ fn new_volumes(cx: &CycleContext<'_>, migrated: Migrated) -> Result<Attachable, 
 
 /// The attached volumes as (driver, handle) by node, collected once per cycle.
 #[derive(Clone, Default)]
-struct Attachments(Arc<HashMap<Symbol, Vec<(Symbol, Symbol)>>>);
+struct Attachments(Arc<HashMap<Name, Vec<(Symbol, Name)>>>);
 
 impl Attachments {
     fn new(objects: &Objects) -> Attachments {
-        let mut by_node: HashMap<Symbol, Vec<(Symbol, Symbol)>> = HashMap::new();
+        let mut by_node: HashMap<Name, Vec<(Symbol, Name)>> = HashMap::new();
         for attachment in objects.volume_attachments.values() {
             if let Some(volume) = attached_volume(objects, attachment) {
                 by_node.entry(attachment.spec.node_name).or_default().push(volume);
@@ -189,12 +190,12 @@ impl Attachments {
     }
 
     /// The volumes that are attached to the node: they count even if no pod there uses them.
-    fn of_node(&self, node: Symbol) -> &[(Symbol, Symbol)] {
+    fn of_node(&self, node: Name) -> &[(Symbol, Name)] {
         self.0.get(&node).map_or(&[], |volumes| volumes)
     }
 }
 
-fn attached_volume(objects: &Objects, attachment: &VolumeAttachment) -> Option<(Symbol, Symbol)> {
+fn attached_volume(objects: &Objects, attachment: &VolumeAttachment) -> Option<(Symbol, Name)> {
     let name = attachment.spec.source.persistent_volume_name?;
     let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, name))?;
     let driver = attachment.spec.attacher;

@@ -2,16 +2,15 @@
 //!
 //! Upstream: `criticalPaths` in `filtering.go`. After several updates the minimum can be too
 //! large, as a third domain may have a smaller count; this is replicated.
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 
 /// Two domains with small counts; the first count is never larger than the second.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct CriticalPaths([(Symbol, i64); 2]);
+pub struct CriticalPaths([(Name, i64); 2]);
 
 impl Default for CriticalPaths {
     fn default() -> CriticalPaths {
-        CriticalPaths([(Symbol::EMPTY, i64::from(i32::MAX)); 2])
+        CriticalPaths([(Name::EMPTY, i64::from(i32::MAX)); 2])
     }
 }
 
@@ -22,7 +21,7 @@ impl CriticalPaths {
     }
 
     /// Sets the count of a domain.
-    pub fn update(&mut self, domain: Symbol, count: i64) {
+    pub fn update(&mut self, domain: Name, count: i64) {
         let [first, second] = &mut self.0;
         if domain == first.0 {
             first.1 = count;

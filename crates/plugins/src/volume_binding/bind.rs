@@ -6,7 +6,8 @@ use std::task::{Poll, ready};
 use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Duration, Kind, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod, Time,
+    Duration, Kind, Name, Object, ObjectReference, PersistentVolume, PersistentVolumeClaim, Pod,
+    Time,
 };
 use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
@@ -34,7 +35,7 @@ pub(crate) fn all_bound(pod: &Pod, objects: &Objects, assumed: &AssumedVolumes) 
 /// An object changed in the meantime; then nothing stays assumed.
 pub fn assume(
     found: &PodVolumes,
-    node: Symbol,
+    node: Name,
     objects: &Objects,
     assumed: &mut AssumedVolumes,
 ) -> Result<PodVolumes, PluginError> {
@@ -51,7 +52,7 @@ pub fn assume(
 
 fn assume_all(
     found: &PodVolumes,
-    node: Symbol,
+    node: Name,
     objects: &Objects,
     assumed: &mut AssumedVolumes,
     done: &mut PodVolumes,
@@ -231,7 +232,7 @@ fn check_provision(
     if annotations.is_empty() {
         return Err(format!("selectedNode annotation reset for PVC \"{name}\"").into());
     }
-    if annotations.get_str(SELECTED_NODE).map(|node| &**node) != Some(cx.node.as_str()) {
+    if annotations.get_str(SELECTED_NODE).map(|node| &**node) != Some(&cx.node.text()) {
         return Err(format!("provisioning failed for PVC \"{name}\"").into());
     }
     if !claim.spec.volume_name.is_empty() {
@@ -241,7 +242,7 @@ fn check_provision(
     Ok(is_bound(&claim))
 }
 
-fn get_volume(cx: &BindContext<'_>, name: Symbol) -> Option<Arc<PersistentVolume>> {
+fn get_volume(cx: &BindContext<'_>, name: Name) -> Option<Arc<PersistentVolume>> {
     match cx.host.get(Kind::PersistentVolume, NamespacedName::new(Symbol::EMPTY, name)) {
         Some(Object::PersistentVolume(volume)) => Some(volume),
         _ => None,

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::volumes::migration::{self, InTree};
-use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
-use kubestep_api::{CsiNode, Node, PersistentVolume};
+use kubestep_api::{CsiNode, Name, Node, PersistentVolume};
 use kubestep_framework::error::PluginError;
 
 /// On a CSINode: the in-tree plugins that are migrated to CSI drivers, joined by commas.
@@ -68,9 +67,9 @@ impl CandidateVolume {
 }
 
 /// The class of a volume; the beta annotation takes precedence over the field.
-pub(crate) fn class_of_volume(volume: &PersistentVolume) -> Symbol {
+pub(crate) fn class_of_volume(volume: &PersistentVolume) -> Name {
     let annotated = volume.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
-    annotated.map_or(volume.spec.storage_class_name, |class| Symbol::new(class))
+    annotated.map_or(volume.spec.storage_class_name, |class| Name::new(class))
 }
 
 fn compile(volume: &PersistentVolume) -> Option<NodeMatcher> {
@@ -80,7 +79,7 @@ fn compile(volume: &PersistentVolume) -> Option<NodeMatcher> {
 
 /// Only labels are matched; invalid node affinity matches no node.
 fn accepts(nodes: Option<&NodeMatcher>, node: &Node) -> bool {
-    nodes.is_none_or(|nodes| nodes.matches(&node.metadata.labels, Symbol::EMPTY) == Ok(true))
+    nodes.is_none_or(|nodes| nodes.matches(&node.metadata.labels, Name::EMPTY) == Ok(true))
 }
 
 /// Whether the annotation of a node's CSINode lists an in-tree plugin.

@@ -19,7 +19,7 @@ pub fn find(
     objects: &Objects,
 ) -> Option<Option<Arc<CsiStorageCapacity>>> {
     let Some(size) = requested(claim) else { return Some(None) };
-    let driver = NamespacedName::new(Symbol::EMPTY, class.provisioner);
+    let driver = NamespacedName::new(Symbol::EMPTY, class.provisioner.into());
     let driver = objects.csi_drivers.get(&driver);
     if driver.and_then(|driver| driver.spec.storage_capacity) != Some(true) {
         return Some(None);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::volumes::{self, ClaimVolume};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    ObjectMeta, PersistentVolumeClaim, PersistentVolumeClaimPhase, Pod, VolumeBindingMode,
+    Name, ObjectMeta, PersistentVolumeClaim, PersistentVolumeClaimPhase, Pod, VolumeBindingMode,
 };
 use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
@@ -27,7 +27,7 @@ pub struct Claims {
     /// Claims that bind to an existing or provisioned volume when the node is known.
     pub delayed: Vec<Arc<PersistentVolumeClaim>>,
     /// The volumes of those claims' classes, by class name.
-    pub candidates: BTreeMap<Symbol, Vec<CandidateVolume>>,
+    pub candidates: BTreeMap<Name, Vec<CandidateVolume>>,
 }
 
 impl Claims {
@@ -45,7 +45,7 @@ pub struct BoundClaim {
     /// The claim, by namespace and name.
     pub claim: NamespacedName,
     /// The name of its volume.
-    pub name: Symbol,
+    pub name: Name,
     /// The volume; `None` if it does not exist.
     pub volume: Option<CandidateVolume>,
 }
@@ -141,9 +141,9 @@ fn candidates(
     delayed: &[Arc<PersistentVolumeClaim>],
     objects: &Objects,
     assumed: &AssumedVolumes,
-) -> BTreeMap<Symbol, Vec<CandidateVolume>> {
+) -> BTreeMap<Name, Vec<CandidateVolume>> {
     let classes = delayed.iter().map(|claim| (volumes::class_of(claim), Vec::new()));
-    let mut candidates: BTreeMap<Symbol, Vec<CandidateVolume>> = classes.collect();
+    let mut candidates: BTreeMap<Name, Vec<CandidateVolume>> = classes.collect();
     if candidates.is_empty() {
         return candidates;
     }

@@ -6,7 +6,7 @@ use crate::volumes;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{Operator, Requirement};
 use kubestep_api::{
-    CsiNode, CsiStorageCapacity, Labels, Node, PersistentVolumeClaim, StorageClass,
+    CsiNode, CsiStorageCapacity, Labels, Name, Node, PersistentVolumeClaim, StorageClass,
     TopologySelectorTerm,
 };
 use kubestep_framework::error::PluginError;
@@ -81,7 +81,7 @@ fn check_bound(
 }
 
 /// A claim to be provisioned, with the volumes that did not match it.
-type Unmatched<'a> = (&'a Arc<PersistentVolumeClaim>, Vec<(Symbol, Unfit)>);
+type Unmatched<'a> = (&'a Arc<PersistentVolumeClaim>, Vec<(Name, Unfit)>);
 
 /// Finds volumes for claims that bind when the node is known. A claim annotated with the node
 /// goes straight to provisioning, one annotated with another node fails. For the others an
@@ -97,12 +97,12 @@ fn find_delayed(
     for claim in &claims.delayed {
         match claim.metadata.annotations.get_str(SELECTED_NODE) {
             None => to_match.push(claim),
-            Some(selected) if **selected == *node.metadata.name => {
+            Some(selected) if node.metadata.name == **selected => {
                 to_provision.push((claim, Vec::new()));
             }
             Some(selected) => {
                 if walk
-                    .reject(key(claim), ClaimReason::OtherNode(Symbol::new(selected)), Vec::new())
+                    .reject(key(claim), ClaimReason::OtherNode(Name::new(selected)), Vec::new())
                     .is_break()
                 {
                     return Ok(volumes);
@@ -142,7 +142,7 @@ fn bind_existing<'a>(
         let of_class = claims.candidates.get(&volumes::class_of(claim));
         let of_class = of_class.map_or(&[][..], |candidates| candidates);
         let mut passed_over = Vec::new();
-        let note = |volume: Symbol, why: Unfit| {
+        let note = |volume: Name, why: Unfit| {
             if collects {
                 passed_over.push((volume, why));
             }

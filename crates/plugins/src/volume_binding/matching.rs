@@ -3,16 +3,14 @@
 //! Upstream: `FindMatchingVolume` in
 //! `staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go`.
 
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
 use kubestep_api::{
-    Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeMode, PersistentVolumePhase,
-    Quantity,
+    Name, Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeMode,
+    PersistentVolumePhase, Quantity,
 };
 use kubestep_framework::error::PluginError;
 use kubestep_framework::pod::NamespacedName;
+use std::sync::Arc;
 
 use super::candidate::CandidateVolume;
 use super::reason::key;
@@ -47,7 +45,7 @@ pub fn best<'a>(
     candidates: &'a [CandidateVolume],
     node: &Node,
     chosen: &[VolumeMatch],
-    mut pass_over: impl FnMut(Symbol, Unfit),
+    mut pass_over: impl FnMut(Name, Unfit),
 ) -> Result<Option<&'a Arc<PersistentVolume>>, PluginError> {
     let selector = selector(claim)?;
     let wanted = requested(claim).cloned().unwrap_or_default();
@@ -158,7 +156,7 @@ fn selector(claim: &PersistentVolumeClaim) -> Result<Option<Selector>, PluginErr
 fn is_alike(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     let (has, wants) = (&volume.spec, &claim.spec);
     let mode = |mode: Option<PersistentVolumeMode>| mode.unwrap_or_default();
-    let class = |class: Option<Symbol>| class.unwrap_or_default();
+    let class = |class: Option<Name>| class.unwrap_or_default();
     mode(has.volume_mode) == mode(wants.volume_mode)
         && class(has.volume_attributes_class_name) == class(wants.volume_attributes_class_name)
         && volume.metadata.deletion_timestamp.is_none()

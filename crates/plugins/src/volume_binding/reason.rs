@@ -4,8 +4,8 @@
 
 use std::ops::ControlFlow;
 
-use kubestep_api::PersistentVolumeClaim;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, PersistentVolumeClaim};
 use kubestep_config::FeatureGates;
 use kubestep_config::versions::Switch;
 use kubestep_framework::pod::NamespacedName;
@@ -17,17 +17,17 @@ use super::matching::Unfit;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClaimReason {
     /// The claim is bound to a volume that does not exist.
-    VolumeMissing(Symbol),
+    VolumeMissing(Name),
     /// The node affinity of the claim's volume does not match the node.
-    OutOfReach(Symbol),
+    OutOfReach(Name),
     /// The claim's volume is being provisioned for another node.
-    OtherNode(Symbol),
+    OtherNode(Name),
     /// No existing volume matches, and the class has no provisioner.
-    NoProvisioner(Symbol),
+    NoProvisioner(Name),
     /// The allowed topologies of the class exclude the node.
-    TopologyNotAllowed(Symbol),
+    TopologyNotAllowed(Name),
     /// No capacity object of the class with enough capacity covers the node.
-    NoSpace(Symbol),
+    NoSpace(Name),
 }
 
 /// The messages of a rejection, in upstream's order.
@@ -70,7 +70,7 @@ pub struct ClaimRejection {
     /// Why the claim rejects the node.
     pub reason: ClaimReason,
     /// The existing volumes of the class that did not match it.
-    pub passed_over: Vec<(Symbol, Unfit)>,
+    pub passed_over: Vec<(Name, Unfit)>,
     /// Whether Filter's status depends on it: Filter stops at the first claim that fails, an
     /// explanation also lists the later ones.
     pub decisive: bool,
@@ -141,7 +141,7 @@ impl<'a> ClaimWalk<'a> {
         &mut self,
         claim: NamespacedName,
         reason: ClaimReason,
-        passed_over: Vec<(Symbol, Unfit)>,
+        passed_over: Vec<(Name, Unfit)>,
     ) -> ControlFlow<()> {
         let decisive = !std::mem::replace(&mut self.settled, true);
         if decisive {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::VolumeBindingArgs;
 use crate::node_resources::strategy::{Point, interpolate};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 
 use super::find::PodVolumes;
 use super::matching::requested;
@@ -46,8 +46,8 @@ impl CapacityScorer {
     }
 }
 
-fn uses(volumes: &PodVolumes) -> BTreeMap<Symbol, Use> {
-    let mut classes: BTreeMap<Symbol, Use> = BTreeMap::new();
+fn uses(volumes: &PodVolumes) -> BTreeMap<Name, Use> {
+    let mut classes: BTreeMap<Name, Use> = BTreeMap::new();
     let size = |claim| requested(claim).map_or(0, |size| size.value());
     for (volume, claim) in &volumes.bindings {
         let class = classes.entry(volume.spec.storage_class_name).or_default();

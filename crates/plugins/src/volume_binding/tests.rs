@@ -553,13 +553,13 @@ fn an_explanation_hears_filters_walk_and_what_comes_behind_it() {
     assert_eq!(said.message(), format!("{CONFLICT}, {NO_VOLUME}"));
     let found = super::rejections(&cluster.cx(&pod), &state, node.node.as_ref().unwrap());
     let heard: Vec<_> =
-        found.iter().map(|one| (one.claim.name.as_str(), one.reason, one.decisive)).collect();
+        found.iter().map(|one| (one.claim.name.to_string(), one.reason, one.decisive)).collect();
     assert_eq!(
         heard,
         [
-            ("first", ClaimReason::OutOfReach("far".into()), true),
-            ("second", ClaimReason::VolumeMissing("gone".into()), false),
-            ("third", ClaimReason::NoProvisioner("local".into()), true),
+            ("first".into(), ClaimReason::OutOfReach("far".into()), true),
+            ("second".into(), ClaimReason::VolumeMissing("gone".into()), false),
+            ("third".into(), ClaimReason::NoProvisioner("local".into()), true),
         ]
     );
     assert_eq!(found[2].passed_over, [("far".into(), Unfit::OutOfReach)]);

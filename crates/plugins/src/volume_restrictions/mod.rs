@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{PersistentVolumeAccessMode, PersistentVolumeClaim, Pod};
+use kubestep_api::{Name, PersistentVolumeAccessMode, PersistentVolumeClaim, Pod};
 use kubestep_config::versions::Switch;
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
@@ -61,7 +61,7 @@ struct VolumeRestrictions {
 /// The pod's ReadWriteOncePod claims, and the number of those that pods in the snapshot use.
 #[derive(Clone, PartialEq, Debug)]
 struct ClaimConflicts {
-    once_pod_claims: Vec<Symbol>,
+    once_pod_claims: Vec<Name>,
     conflicts: i64,
 }
 

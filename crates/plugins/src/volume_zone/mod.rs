@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::older_events;
 use crate::volumes;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Labels, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
+use kubestep_api::{Labels, Name, PersistentVolume, PersistentVolumeClaim, VolumeBindingMode};
 use kubestep_config::{
     DefaultProfile, ExtensionPoint, FeatureGates, PluginDescriptor, ProfileArgs,
 };
@@ -76,18 +76,18 @@ pub struct Topology {
     /// The claim that is bound to the volume.
     pub claim: NamespacedName,
     /// The name of the volume.
-    pub volume: Symbol,
+    pub volume: Name,
     /// The key of the label on the volume.
     pub label: Symbol,
     /// The GA name of that label.
     today: Symbol,
     /// The zones or regions that the volume is in.
-    pub values: BTreeSet<Symbol>,
+    pub values: BTreeSet<Name>,
 }
 
 impl Topology {
     /// The value of a node for this label, or for its GA name.
-    pub fn of_node(&self, node: &Labels) -> Option<Symbol> {
+    pub fn of_node(&self, node: &Labels) -> Option<Name> {
         node.get(self.label).or_else(|| node.get(self.today)).copied()
     }
 
@@ -155,7 +155,7 @@ impl VolumeZone {
     fn of_volume(&self, claim: NamespacedName, volume: &PersistentVolume) -> Vec<Topology> {
         let name = volume.metadata.name;
         let topology = |(label, today): &(Symbol, Symbol)| {
-            let values = zones(volume.metadata.labels.get(*label)?)?;
+            let values = zones(&volume.metadata.labels.get(*label)?.text())?;
             Some(Topology { claim, volume: name, label: *label, today: *today, values })
         };
         self.labels.iter().filter_map(topology).collect()
@@ -163,7 +163,7 @@ impl VolumeZone {
 }
 
 /// The zones in a label's value: one, or several joined by `__`. `None` if any is blank.
-fn zones(value: &str) -> Option<BTreeSet<Symbol>> {
+fn zones(value: &str) -> Option<BTreeSet<Name>> {
     let named = |zone: &str| (!zone.is_empty()).then(|| zone.into());
     value.split("__").map(str::trim).map(named).collect()
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    AzureDiskVolumeSource, Labels, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
-    PersistentVolume, Volume,
+    AzureDiskVolumeSource, Labels, Name, NodeSelectorOperator, NodeSelectorRequirement,
+    NodeSelectorTerm, PersistentVolume, Volume,
 };
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -128,7 +128,7 @@ pub(crate) fn volume_handle(volume: &PersistentVolume) -> VolumeHandle {
     }
     match &spec.portworx_volume {
         Some(disk) => Ok(disk.volume_id.to_string()),
-        None => Err(untranslatable(&volume.metadata.name)),
+        None => Err(untranslatable(&volume.metadata.name.text())),
     }
 }
 
@@ -168,10 +168,12 @@ fn gce_handle(labels: &Labels, disk: Symbol) -> VolumeHandle {
     let label = |key| labels.get_str(key).filter(|zones| !zones.is_empty());
     let zones = label(BETA_ZONE).or_else(|| label(ZONE));
     let Some(zones) = zones else { return Ok(gce_zonal_handle("UNSPECIFIED", disk)) };
+    let zones = zones.text();
     if !zones.contains("__") {
-        return Ok(gce_zonal_handle(zones, disk));
+        return Ok(gce_zonal_handle(&zones, disk));
     }
-    let region = gce_region(zones).map_err(|why| format!("failed to get region from zones: {why}"));
+    let region =
+        gce_region(&zones).map_err(|why| format!("failed to get region from zones: {why}"));
     Ok(format!("projects/UNSPECIFIED/regions/{}/disks/{disk}", region?))
 }
 
@@ -216,7 +218,7 @@ pub(crate) fn translate_topology(in_tree: InTree, volume: &PersistentVolume) -> 
     if has_values(terms, zone) {
         rename(terms, zone, driver_zone);
     } else if let Some(zones) = labels.get_str(zone) {
-        add_zones(terms, driver_zone, zones);
+        add_zones(terms, driver_zone, &zones.text());
     }
     if beta && has_values(terms, BETA_REGION) {
         rename(terms, BETA_REGION, REGION);
@@ -253,7 +255,7 @@ fn rename(terms: &mut [NodeSelectorTerm], from: &str, to: &str) {
 /// Requires one of a label's zones in every term; without terms, adds one.
 fn add_zones(terms: &mut Vec<NodeSelectorTerm>, key: &str, label: &str) {
     let zones = label.split("__").map(str::trim).filter(|zone| !zone.is_empty());
-    let mut values: Vec<Symbol> = zones.map(Symbol::new).collect();
+    let mut values: Vec<Name> = zones.map(Name::new).collect();
     values.sort();
     values.dedup();
     if values.is_empty() {

@@ -6,15 +6,13 @@
 
 use std::fmt::Display;
 
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
-use kubestep_api::{PersistentVolumeClaim, Pod, Volume};
+use kubestep_api::{Name, PersistentVolumeClaim, Pod, Volume};
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::EventObjects;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
+use std::sync::Arc;
 
 pub mod migration;
 
@@ -39,7 +37,7 @@ impl ClaimVolume {
             return Some(ClaimVolume { key, ephemeral: false });
         }
         volume.ephemeral.as_ref()?;
-        let name = Symbol::from(format!("{}-{}", pod.metadata.name, volume.name));
+        let name = Name::from(format!("{}-{}", pod.metadata.name, volume.name));
         Some(ClaimVolume { key: NamespacedName::new(namespace, name), ephemeral: true })
     }
 }
@@ -74,9 +72,9 @@ pub(crate) fn check_owner(pod: &Pod, claim: &PersistentVolumeClaim) -> Result<()
 }
 
 /// The storage class of a claim; the beta annotation takes precedence over the field.
-pub fn class_of(claim: &PersistentVolumeClaim) -> Symbol {
+pub fn class_of(claim: &PersistentVolumeClaim) -> Name {
     let annotated = claim.metadata.annotations.get_str("volume.beta.kubernetes.io/storage-class");
-    annotated.map(|class| Symbol::new(class)).or(claim.spec.storage_class_name).unwrap_or_default()
+    annotated.map(|class| Name::new(class)).or(claim.spec.storage_class_name).unwrap_or_default()
 }
 
 /// The claim of that name.
@@ -92,7 +90,7 @@ pub(crate) fn find_claim(
 }
 
 /// The API server's message for an object that does not exist.
-pub fn not_found(resource: &str, name: Symbol) -> String {
+pub fn not_found(resource: &str, name: Name) -> String {
     format!("{resource} \"{name}\" not found")
 }
 

@@ -362,7 +362,7 @@ fn manual_permit_runs_where_it_is_enabled() {
     assert_eq!(names(&config, ExtensionPoint::Permit), ["ManualPermit"]);
     let args: ManualPermitArgs = config.profiles[0].args.of();
     assert_eq!(args.timeout_seconds, 60);
-    assert_eq!(args.selector.match_labels.get_str("app").map(|value| value.as_str()), Some("web"));
+    assert_eq!(args.selector.match_labels.get_str("app").copied(), Some("web".into()));
     let bad = body.replace("60", "901").replace("web", "'not a label'");
     assert_eq!(
         rejected(&bad),

@@ -9,6 +9,7 @@ pub mod quota;
 #[cfg(test)]
 mod tests;
 
+use kubestep_framework::api::Name;
 use std::sync::Arc;
 
 use crate::capacity_scheduling::quota::{
@@ -251,7 +252,7 @@ fn counted_pods(cx: &CycleContext<'_>, quotas: &Quotas, namespace: Symbol) -> St
     let Some(quota) = quotas.of(namespace) else { return String::new() };
     let nodes = cx.snapshot.iter().flat_map(|node| &node.pods);
     let of_quota = nodes.filter(|pod| pod.key().namespace == namespace && quota.counts(pod.uid()));
-    let mut names: Vec<Symbol> = of_quota.map(|pod| pod.key().name).collect();
+    let mut names: Vec<Name> = of_quota.map(|pod| pod.key().name).collect();
     names.sort_unstable();
     match list(&names) {
         names if names.is_empty() => names,

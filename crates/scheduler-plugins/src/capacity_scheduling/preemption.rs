@@ -2,6 +2,7 @@
 //!
 //! Upstream: `preemptor` in `pkg/capacityscheduling/capacity_scheduling.go`.
 
+use kubestep_framework::api::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -178,7 +179,7 @@ struct PotentialVictims {
 
 impl PotentialVictims {
     /// The facts, a sentence each.
-    fn reasons(&self, node: Symbol) -> Vec<String> {
+    fn reasons(&self, node: Name) -> Vec<String> {
         let over = |(namespace, excess): (&Symbol, &Vec<Excess>)| {
             format!("namespace {namespace} is over its min: {}", describe_all(excess))
         };

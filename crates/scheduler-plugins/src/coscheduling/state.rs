@@ -3,12 +3,12 @@
 //!
 //! Upstream: `PodGroupManager` in `pkg/coscheduling/core/core.go`.
 
+use kubestep_framework::api::Name;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::coscheduling::group::{PODGROUPS, group_of};
-use kubestep_framework::api::intern::Symbol;
 use kubestep_framework::api::{Duration, Pod, Time, Uid};
 use kubestep_framework::objects::{CustomObjects, Objects};
 use kubestep_framework::plugin::{QueueContext, QueueOrder};
@@ -24,9 +24,9 @@ impl PluginState for Members {}
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Group {
     /// The UIDs of all pods by name.
-    all: BTreeMap<Symbol, Uid>,
+    all: BTreeMap<Name, Uid>,
     /// The names of those that have a node, or were given one at Permit.
-    assigned: BTreeSet<Symbol>,
+    assigned: BTreeSet<Name>,
 }
 
 impl Members {
@@ -62,14 +62,14 @@ impl Members {
     }
 
     /// Gives a pod a node; returns the number of pods that have one.
-    pub fn assign(&mut self, group: NamespacedName, pod: Symbol) -> usize {
+    pub fn assign(&mut self, group: NamespacedName, pod: Name) -> usize {
         let group = self.0.entry(group).or_default();
         group.assigned.insert(pod);
         group.assigned.len()
     }
 
     /// Takes the node away from a pod.
-    pub fn unassign(&mut self, group: NamespacedName, pod: Symbol) {
+    pub fn unassign(&mut self, group: NamespacedName, pod: Name) {
         if let Some(group) = self.0.get_mut(&group) {
             group.assigned.remove(&pod);
         }
@@ -86,12 +86,12 @@ impl Members {
     }
 
     /// The names of the pods.
-    pub fn names(&self, group: NamespacedName) -> impl Iterator<Item = Symbol> {
+    pub fn names(&self, group: NamespacedName) -> impl Iterator<Item = Name> {
         self.0.get(&group).into_iter().flat_map(|group| group.all.keys().copied())
     }
 
     /// The names of the pods without a node.
-    pub fn pending(&self, group: NamespacedName) -> impl Iterator<Item = Symbol> {
+    pub fn pending(&self, group: NamespacedName) -> impl Iterator<Item = Name> {
         let group = self.0.get(&group).into_iter();
         group.flat_map(|group| {
             group.all.keys().filter(|name| !group.assigned.contains(*name)).copied()
@@ -105,7 +105,7 @@ impl Members {
 
     /// The number of pods with scheduling gates.
     pub fn gated(&self, group: NamespacedName, objects: &Objects) -> usize {
-        let is_gated = |name: &Symbol| {
+        let is_gated = |name: &Name| {
             let pod = objects.pod(NamespacedName::new(group.namespace, *name));
             pod.is_some_and(|pod| !pod.spec.scheduling_gates.is_empty())
         };

@@ -6,6 +6,7 @@
 //!
 //! Upstream: `pkg/noderesourcetopology/cache`.
 
+use kubestep_framework::api::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -62,26 +63,26 @@ pub enum NodeReport {
 
 /// UIDs of the pods on their way to each node.
 #[derive(Clone, Default, PartialEq, Debug)]
-struct Reserved(BTreeMap<Symbol, BTreeSet<Uid>>);
+struct Reserved(BTreeMap<Name, BTreeSet<Uid>>);
 
 impl PluginState for Reserved {}
 
 /// The reports that are used, and what was reserved since.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Reports {
-    used: BTreeMap<Symbol, Arc<CustomObject>>,
-    reserved: BTreeMap<Symbol, BTreeMap<NamespacedName, ResourceList>>,
+    used: BTreeMap<Name, Arc<CustomObject>>,
+    reserved: BTreeMap<Name, BTreeMap<NamespacedName, ResourceList>>,
     /// Where the containers of nodes are, by the reports that are used.
-    placed: BTreeMap<Symbol, NumaPlacement>,
+    placed: BTreeMap<Name, NumaPlacement>,
     /// Nodes with pods of other schedulers that their report does not have.
-    foreign: BTreeSet<Symbol>,
+    foreign: BTreeSet<Name>,
     /// Nodes that rejected a pod since.
-    rejecting: BTreeSet<Symbol>,
+    rejecting: BTreeSet<Name>,
 }
 
 impl PluginState for Reports {}
 
-fn key(node: Symbol) -> NamespacedName {
+fn key(node: Name) -> NamespacedName {
     NamespacedName::new(Symbol::EMPTY, node)
 }
 
@@ -91,7 +92,7 @@ fn topology(report: &NodeResourceTopology) -> NodeTopology {
 
 impl ReportCache {
     /// What is known of a node.
-    pub fn known(self, objects: &Objects, shared: &PluginStore, node: Symbol) -> NodeReport {
+    pub fn known(self, objects: &Objects, shared: &PluginStore, node: Name) -> NodeReport {
         let report = || {
             let report = objects.custom::<NodeResourceTopology>(key(node));
             report.map_or(NodeReport::Nothing, |report| NodeReport::NodeTopology(topology(report)))
@@ -158,7 +159,7 @@ impl ReportCache {
     pub fn release(
         self,
         shared: &PluginStore,
-        node: Symbol,
+        node: Name,
         victims: &Victims,
         zones: &mut [NumaZone],
     ) -> Result<(), &'static str> {
@@ -196,7 +197,7 @@ impl ReportCache {
     }
 
     /// Filter rejected a pod on these nodes.
-    pub fn rejected(self, cx: &mut HandlerContext<'_>, nodes: &[Symbol]) {
+    pub fn rejected(self, cx: &mut HandlerContext<'_>, nodes: &[Name]) {
         let ReportCache::OverReserve { .. } = self else { return };
         for node in nodes {
             let reports = cx.objects.custom_objects(TOPOLOGIES);
@@ -213,7 +214,7 @@ impl ReportCache {
     fn compare(
         self,
         reports: &mut Reports,
-        node: Symbol,
+        node: Name,
         report: Arc<CustomObject>,
         pods: &dyn Fn() -> Vec<Arc<Pod>>,
     ) {
@@ -259,7 +260,7 @@ impl ReportCache {
     fn pods_of(
         self,
         objects: &Objects,
-        node: Symbol,
+        node: Name,
         changed: Option<(&Arc<Pod>, bool)>,
     ) -> Vec<Arc<Pod>> {
         let is_other = |pod: &&Arc<Pod>| {
@@ -306,7 +307,7 @@ impl ReportCache {
 }
 
 impl Reports {
-    fn known(&self, node: Symbol) -> NodeReport {
+    fn known(&self, node: Name) -> NodeReport {
         if self.foreign.contains(&node) {
             return NodeReport::Stale(
                 "the node has pods of other schedulers that its report lacks",

@@ -8,7 +8,7 @@ use kubestep_framework::pod::NamespacedName;
 pub fn fingerprint(pods: impl Iterator<Item = NamespacedName>) -> String {
     let hash = |pod: NamespacedName| {
         let seed = xxh64(pod.namespace.as_bytes(), 0);
-        xxh64(pod.name.as_bytes(), seed)
+        xxh64(pod.name.text().as_bytes(), seed)
     };
     let mut hashes: Vec<u64> = pods.map(hash).collect();
     hashes.sort_unstable();

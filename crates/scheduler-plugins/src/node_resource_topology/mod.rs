@@ -18,6 +18,7 @@ pub mod score;
 mod tests;
 pub mod topology;
 
+use kubestep_framework::api::Name;
 use std::sync::Arc;
 
 use crate::node_resource_topology::align::{Misalignment, needs};
@@ -142,7 +143,7 @@ impl Plugin for TopologyMatch {
         self.cache.handle_event(cx, objects);
     }
 
-    fn nodes_rejected(&self, cx: &mut HandlerContext<'_>, nodes: &[Symbol]) {
+    fn nodes_rejected(&self, cx: &mut HandlerContext<'_>, nodes: &[Name]) {
         self.cache.rejected(cx, nodes);
     }
 

@@ -1,14 +1,13 @@
 //! Columns and lists that consecutive records share while they are equal, so that thousands of
 //! records take little memory and little time to write.
 
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{NodeNames, VerdictId};
 use kubestep_framework::snapshot::Snapshot;
+use std::sync::Arc;
 
 /// The columns and lists of the last record.
 #[derive(Clone, Default)]
@@ -69,7 +68,7 @@ impl RecordPool {
         if Arc::ptr_eq(&self.order, snapshot.order()) && !self.names.order.is_empty() {
             return false;
         }
-        let mut names = vec![Symbol::EMPTY; snapshot.slots()];
+        let mut names = vec![Name::EMPTY; snapshot.slots()];
         for node in snapshot.iter() {
             names[node.id.index()] = node.name;
         }

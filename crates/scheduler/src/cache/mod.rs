@@ -12,8 +12,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use images::Images;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Node, Pod, Uid};
+use kubestep_api::{Name, Node, Pod, Uid};
 use kubestep_config::FeatureGates;
 use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::objects::shards::Shards;
@@ -25,10 +24,10 @@ use node_tree::NodeTree;
 pub enum CacheError {
     /// The node is not in the cache.
     #[error("node {0} is not found")]
-    UnknownNode(Symbol),
+    UnknownNode(Name),
     /// The node is in another zone than its labels name. It is removed nevertheless.
     #[error("node {0:?} in group was not found")]
-    OtherZone(Symbol),
+    OtherZone(Name),
     /// The pod to assume is in the cache already.
     #[error("pod {uid}({key}) is in the cache, so can't be assumed")]
     Present {
@@ -45,9 +44,9 @@ pub enum CacheError {
         /// Its namespace and name.
         key: NamespacedName,
         /// The node of the pod to forget.
-        given: Symbol,
+        given: Name,
         /// The node in the cache.
-        recorded: Symbol,
+        recorded: Name,
     },
     /// The pod to forget is bound.
     #[error("pod {uid}({key}) wasn't assumed so cannot be forgotten")]
@@ -99,14 +98,14 @@ struct CachedPod {
 pub struct Cache {
     /// By slot. A slot keeps its node name until the snapshot has dropped the node.
     nodes: Vec<Option<Arc<NodeInfo>>>,
-    slots: Arc<HashMap<Symbol, NodeId>>,
+    slots: Arc<HashMap<Name, NodeId>>,
     free: Vec<NodeId>,
     tree: Arc<NodeTree>,
     images: Images,
     pods: Shards<Uid, CachedPod>,
     /// Slots of deleted nodes and ghosts with their former names. They are freed once the snapshot
     /// no longer uses them.
-    vanished: BTreeMap<NodeId, Symbol>,
+    vanished: BTreeMap<NodeId, Name>,
     /// Slots that changed since the last refresh of the snapshot, in order of change.
     changed: Vec<NodeId>,
     generation: u64,
@@ -266,7 +265,7 @@ impl Cache {
     }
 
     /// The node with that name.
-    pub fn node_by_name(&self, name: Symbol) -> Option<&Arc<NodeInfo>> {
+    pub fn node_by_name(&self, name: Name) -> Option<&Arc<NodeInfo>> {
         self.node(*self.slots.get(&name)?)
     }
 
@@ -306,7 +305,7 @@ impl Cache {
     }
 
     /// The slot of a node name, allocated if needed. Afterwards it holds at least an empty node.
-    fn slot(&mut self, name: Symbol) -> NodeId {
+    fn slot(&mut self, name: Name) -> NodeId {
         let known = self.slots.get(&name).copied();
         let id = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
             self.nodes.push(None);
@@ -323,8 +322,8 @@ impl Cache {
     fn node_mut(&mut self, id: NodeId) -> &mut NodeInfo {
         self.generation += 1;
         self.changed.push(id);
-        let node = self.nodes[id.index()]
-            .get_or_insert_with(|| Arc::new(NodeInfo::new(id, Symbol::EMPTY)));
+        let node =
+            self.nodes[id.index()].get_or_insert_with(|| Arc::new(NodeInfo::new(id, Name::EMPTY)));
         let node = Arc::make_mut(node);
         node.generation = self.generation;
         node

@@ -4,14 +4,13 @@
 
 use hashbrown::HashSet;
 
-use kubestep_api::Node;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Node};
 
 /// Region and zone of a node, together the key of its group; both are empty without labels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct NodeZone {
-    region: Symbol,
-    zone: Symbol,
+    region: Name,
+    zone: Name,
 }
 
 impl NodeZone {
@@ -35,9 +34,9 @@ impl NodeZone {
 /// Names of nodes by zone; zones and names in the order they were added.
 #[derive(Clone, Default, Debug)]
 pub struct NodeTree {
-    zones: Vec<(NodeZone, Vec<Symbol>)>,
+    zones: Vec<(NodeZone, Vec<Name>)>,
     /// Every (zone, name) pair, for a fast lookup.
-    members: HashSet<(NodeZone, Symbol)>,
+    members: HashSet<(NodeZone, Name)>,
 }
 
 impl NodeTree {
@@ -83,7 +82,7 @@ impl NodeTree {
     }
 
     /// All names: the first of each zone, then the second of each, and so on.
-    pub fn list(&self) -> Vec<Symbol> {
+    pub fn list(&self) -> Vec<Name> {
         let deepest = self.zones.iter().map(|(_, names)| names.len()).max().unwrap_or(0);
         let mut list = Vec::with_capacity(self.members.len());
         for depth in 0..deepest {

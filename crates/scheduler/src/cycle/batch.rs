@@ -10,7 +10,7 @@ use super::Cycle;
 use super::select::RankedNodes;
 use crate::cluster_state::ClusterState;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Time};
+use kubestep_api::{Duration, Name, Time};
 use kubestep_config::Feature;
 use kubestep_framework::stopwatch::Work;
 
@@ -28,7 +28,7 @@ struct Batch {
     /// How many pods had been popped when it ran.
     popped: u64,
     /// The node selected in it.
-    selected: Symbol,
+    selected: Name,
 }
 
 /// The nodes that were neither selected nor proposed yet, best first.
@@ -61,7 +61,7 @@ impl Batches {
         cluster: &ClusterState,
         cycle: &Cycle,
         popped: u64,
-    ) -> Option<Symbol> {
+    ) -> Option<Name> {
         if !cluster.features.enabled(Feature::OpportunisticBatching) {
             return None;
         }
@@ -109,7 +109,7 @@ impl Batches {
         cluster: &ClusterState,
         cycle: &Cycle,
         popped: u64,
-        selected: Symbol,
+        selected: Name,
         others: impl FnOnce() -> Option<RankedNodes>,
     ) {
         if !cluster.features.enabled(Feature::OpportunisticBatching) {

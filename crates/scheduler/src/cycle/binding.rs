@@ -8,6 +8,7 @@ use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::host::{Milestone, SchedulerHost};
 use crate::queue::pod_events::ASSIGNED_POD_DELETE;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_config::{ExtensionPoint, Feature};
@@ -23,7 +24,7 @@ impl Scheduler {
     pub(crate) fn assume_and_bind(
         &mut self,
         mut cycle: Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let permit = match self.assume_and_permit(&mut cycle, node, host) {
@@ -49,7 +50,7 @@ impl Scheduler {
     fn announce_node(
         &mut self,
         cycle: &mut Cycle,
-        node: Symbol,
+        node: Name,
         waits: bool,
         host: &mut dyn SchedulerHost,
     ) -> Result<(), Status> {
@@ -74,7 +75,7 @@ impl Scheduler {
     pub(crate) fn finish_binding(
         &mut self,
         mut cycle: Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         // Up to 1.32, what happens during PreBind can still requeue the pod, which PreBind may reject.
@@ -105,7 +106,7 @@ impl Scheduler {
     pub(crate) fn bind(
         &mut self,
         mut cycle: Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> CycleRecord {
         let status = self.run_binders(&mut cycle, node, host);
@@ -138,7 +139,7 @@ impl Scheduler {
     fn run_binders(
         &mut self,
         cycle: &mut Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> Status {
         let pod = &cycle.queued.info;

@@ -21,8 +21,7 @@ use std::sync::Arc;
 use crate::answers::matrix::{SearchKeys, mark_outside_placement};
 use crate::cluster_state::ClusterState;
 use crate::interventions;
-use kubestep_api::Time;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Time};
 use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::{NodeId, NodeInfo};
@@ -45,29 +44,24 @@ pub(crate) struct Failure {
     /// Set for a FitError: which plugins rejected the pod.
     pub diagnosis: Option<Box<Diagnosis>>,
     /// Nominates a node; empty clears; `None` leaves the nomination.
-    pub nominate: Option<Symbol>,
+    pub nominate: Option<Name>,
 }
 
 impl Failure {
     /// A failure that clears the nomination and names no plugin.
     pub fn plain(status: Status) -> Failure {
-        Failure { status, diagnosis: None, nominate: Some(Symbol::EMPTY) }
+        Failure { status, diagnosis: None, nominate: Some(Name::EMPTY) }
     }
 
     /// A FitError about `nodes` nodes.
-    pub fn fit(
-        code: Code,
-        diagnosis: Diagnosis,
-        nodes: usize,
-        nominate: Option<Symbol>,
-    ) -> Failure {
+    pub fn fit(code: Code, diagnosis: Diagnosis, nodes: usize, nominate: Option<Name>) -> Failure {
         let status = Status::new(code, &diagnosis.message(nodes));
         Failure { status, diagnosis: Some(Box::new(diagnosis)), nominate }
     }
 
     /// A rejection after the node was chosen: a FitError about that node alone. Any other
     /// status stays as it is.
-    pub fn after_selection(snapshot: &Snapshot, node: Option<Symbol>, status: Status) -> Failure {
+    pub fn after_selection(snapshot: &Snapshot, node: Option<Name>, status: Status) -> Failure {
         if !status.is_rejected() {
             return Failure::plain(status);
         }
@@ -78,7 +72,7 @@ impl Failure {
             Some(node) => diagnosis.statuses.set(node.id, status),
             None => diagnosis.statuses.set_absent(status),
         }
-        Failure::fit(code, diagnosis, 1, Some(Symbol::EMPTY))
+        Failure::fit(code, diagnosis, 1, Some(Name::EMPTY))
     }
 }
 
@@ -204,7 +198,7 @@ impl Cycle {
     }
 
     /// The pod as it will be on the node, with the resources that its claims use there.
-    pub(crate) fn pod_on(&self, node: Symbol, features: &FeatureGates) -> Arc<PodInfo> {
+    pub(crate) fn pod_on(&self, node: Name, features: &FeatureGates) -> Arc<PodInfo> {
         let info = self.queued.info.as_ref();
         let mut pod = info.pod.as_ref().clone();
         pod.spec.node_name = node;

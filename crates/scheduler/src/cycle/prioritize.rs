@@ -11,7 +11,7 @@ use crate::answers::best::{self, Winner};
 use crate::answers::class_scores::{self, ScoreCycle};
 use crate::answers::scores::AnswerScorer;
 use crate::interventions;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::types::Extender;
 use kubestep_config::versions::Switch;
@@ -26,7 +26,7 @@ use kubestep_framework::status::Status;
 
 impl SchedulePod<'_> {
     /// Scores the feasible nodes and returns the name of the best. The error ends the cycle.
-    pub(super) fn prioritize(&mut self) -> Result<Symbol, Status> {
+    pub(super) fn prioritize(&mut self) -> Result<Name, Status> {
         let has_scores = self.cycle.framework.runs_any_at(ExtensionPoint::Score);
         let mut winner = None;
         if has_scores || !self.profiles.extenders.is_empty() {
@@ -117,7 +117,7 @@ impl SchedulePod<'_> {
 }
 
 /// What an extender answered about `nodes`; a node that it names twice gets the sum.
-fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>]) -> ExtenderColumn {
+fn column(extender: &Extender, given: &[(Name, i64)], nodes: &[Arc<NodeInfo>]) -> ExtenderColumn {
     let mut scores: Vec<Option<i64>> = vec![None; nodes.len()];
     for (name, score) in given {
         if let Some(at) = nodes.iter().position(|node| node.name == *name) {
@@ -128,10 +128,10 @@ fn column(extender: &Extender, given: &[(Symbol, i64)], nodes: &[Arc<NodeInfo>])
 }
 
 /// Selects one of the nodes with the best total; an intervention may choose among them.
-fn select_host(record: &mut CycleRecord, known: Option<Winner>) -> Symbol {
+fn select_host(record: &mut CycleRecord, known: Option<Winner>) -> Name {
     let winner = || best::winner(&record.score.totals.values(), record.tie_break, record.cycle);
     debug_assert!(known.is_none() || known == winner());
-    let Some(Winner { position, tied }) = known.or_else(winner) else { return Symbol::EMPTY };
+    let Some(Winner { position, tied }) = known.or_else(winner) else { return Name::EMPTY };
     record.tied = if tied > 1 { tied } else { 0 };
     let selected = record.feasible.get(position).map(|node| record.nodes.name(*node));
     interventions::chosen(record).or(selected).unwrap_or_default()

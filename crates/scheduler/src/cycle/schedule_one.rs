@@ -15,7 +15,7 @@ use crate::cache::CacheError;
 use crate::host::{Milestone, SchedulerHost};
 use crate::interventions;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Condition, ConditionStatus, Pod, Time};
+use kubestep_api::{Condition, ConditionStatus, Name, Pod, Time};
 use kubestep_config::versions::Switch;
 use kubestep_config::{ExtensionPoint, Feature};
 use kubestep_framework::effects::StateUpdate;
@@ -161,7 +161,7 @@ impl Scheduler {
         &mut self,
         cycle: &mut Cycle,
         host: &mut dyn SchedulerHost,
-    ) -> Result<Symbol, Failure> {
+    ) -> Result<Name, Failure> {
         let found = self.schedule_pod(cycle, host).run();
         self.apply_updates(&take(&mut cycle.state.updates));
         let selected = match found {
@@ -218,7 +218,7 @@ impl Scheduler {
     ) -> Failure {
         let nodes = self.cluster.snapshot.placement().len();
         if cycle.framework.at(ExtensionPoint::PostFilter).is_empty() {
-            return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Symbol::EMPTY));
+            return Failure::fit(Code::Unschedulable, diagnosis, nodes, Some(Name::EMPTY));
         }
         let (cx, framework) = (cycle.context(&self.cluster), &cycle.framework);
         let (state, answers) = (&cycle.state, &mut self.algorithm.answers);
@@ -262,7 +262,7 @@ impl Scheduler {
     pub(crate) fn assume_and_permit(
         &mut self,
         cycle: &mut Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> Result<PermitOutcome, Failure> {
         self.assume(cycle, node).map_err(Failure::plain)?;
@@ -287,7 +287,7 @@ impl Scheduler {
     }
 
     /// Puts the pod on its node in the cache.
-    fn assume(&mut self, cycle: &mut Cycle, node: Symbol) -> Result<(), Status> {
+    fn assume(&mut self, cycle: &mut Cycle, node: Name) -> Result<(), Status> {
         let assumed = cycle.pod_on(node, &self.cluster.features);
         self.cache.assume_pod(assumed.clone()).map_err(Status::error)?;
         self.cluster.shared.pod_groups.assume(&assumed.pod);
@@ -300,7 +300,7 @@ impl Scheduler {
     pub(crate) fn permit(
         &mut self,
         cycle: &mut Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> PermitOutcome {
         let pod = &cycle.queued.info;
@@ -320,7 +320,7 @@ impl Scheduler {
     fn undo_assume(
         &mut self,
         cycle: &mut Cycle,
-        node: Symbol,
+        node: Name,
         status: Status,
         host: &mut dyn SchedulerHost,
     ) -> Failure {
@@ -333,7 +333,7 @@ impl Scheduler {
     pub(crate) fn unreserve_and_forget(
         &mut self,
         cycle: &mut Cycle,
-        node: Symbol,
+        node: Name,
         host: &mut dyn SchedulerHost,
     ) -> Result<(), CacheError> {
         let pod = &cycle.queued.info;
@@ -398,7 +398,7 @@ impl Scheduler {
     /// The node that a failed pod is nominated to: empty clears, `None` leaves the nomination. Up to
     /// 1.34 a failure leaves it if no PostFilter plugin exists, and with the gate
     /// NominatedNodeNameForExpectation unless PostFilter ran.
-    fn nomination(&self, cycle: &Cycle, failure: &Failure) -> Option<Symbol> {
+    fn nomination(&self, cycle: &Cycle, failure: &Failure) -> Option<Name> {
         let features = &self.cluster.features;
         let ran = !cycle.record.post_filter.is_empty();
         if ran || features.has(Switch::NominationClearedOnFailure) {
@@ -440,7 +440,7 @@ fn report_failure(
     cycle: &Cycle,
     pod: &Pod,
     message: &str,
-    nominate: Option<Symbol>,
+    nominate: Option<Name>,
     host: &mut dyn SchedulerHost,
 ) {
     host.event(ApiEvent {
@@ -470,7 +470,7 @@ fn report_failure(
 }
 
 /// The nodes that a plugin rejected, also in a dry run of preemption.
-fn rejected_by(plugin: Symbol, record: &CycleRecord) -> Vec<Symbol> {
+fn rejected_by(plugin: Symbol, record: &CycleRecord) -> Vec<Name> {
     let is_own = |status: Option<&Status>| status.is_some_and(|status| status.plugin() == plugin);
     let rejected = record.nodes.order.iter().filter(|id| {
         let verdict = record.filter.verdicts.get(**id);

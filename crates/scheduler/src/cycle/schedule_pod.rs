@@ -15,6 +15,7 @@ use crate::cluster_state::ClusterState;
 use crate::host::SchedulerHost;
 use crate::interventions;
 use crate::profiles::Profiles;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_config::versions::Switch;
@@ -88,14 +89,14 @@ impl FeasibleNodes {
 pub(crate) enum PreFilterNodes {
     All,
     /// Those with these names, sorted.
-    Only(Vec<Symbol>),
+    Only(Vec<Name>),
     /// None, as PreFilter rejected the pod.
     Rejected,
 }
 
 impl SchedulePod<'_> {
     /// Finds the nodes that fit and selects the best one.
-    pub fn run(mut self) -> Result<Symbol, SchedulePodError> {
+    pub fn run(mut self) -> Result<Name, SchedulePodError> {
         if self.cluster.snapshot.placement().is_empty() {
             return Err(Status::unresolvable("no nodes available to schedule pods").into());
         }
@@ -127,7 +128,7 @@ impl SchedulePod<'_> {
     }
 
     /// Remembers the selected node for batching.
-    pub fn remember(&mut self, selected: Symbol, others: impl FnOnce() -> Option<RankedNodes>) {
+    pub fn remember(&mut self, selected: Name, others: impl FnOnce() -> Option<RankedNodes>) {
         let batches = &mut self.algorithm.batches;
         batches.remember(self.cluster, self.cycle, self.popped, selected, others);
     }
@@ -320,7 +321,7 @@ impl SchedulePod<'_> {
     }
 
     /// The nodes with these names, in node order; all others get one status.
-    fn narrow(&mut self, names: &[Symbol], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
+    fn narrow(&mut self, names: &[Name], diagnosis: &mut Diagnosis) -> Vec<NodeId> {
         if self.cluster.features.has(Switch::ExcludedIsUnresolvable) {
             let mut plugins: Vec<&str> =
                 diagnosis.unschedulable_plugins.iter().map(|name| name.as_str()).collect();

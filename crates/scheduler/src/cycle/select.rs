@@ -4,13 +4,12 @@
 //! Only batching needs them, and rarely, so they are sorted only then, with the same moves as Go's
 //! `container/heap`, unless another tie break is set. The winner itself: [`crate::answers::best`].
 
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
 use kubestep_framework::tie_break::TieBreak;
+use std::sync::Arc;
 
 /// The nodes of a cycle that did not win, best first; sorted when the first is requested.
 #[derive(Clone)]
@@ -63,9 +62,9 @@ impl RankedNodes {
 }
 
 impl Iterator for RankedNodes {
-    type Item = Symbol;
+    type Item = Name;
 
-    fn next(&mut self) -> Option<Symbol> {
+    fn next(&mut self) -> Option<Name> {
         let stage = Arc::make_mut(&mut self.0);
         if let RankingStage::ScoredNodes(scored) = stage {
             *stage = scored.without_winner();
@@ -154,7 +153,7 @@ mod tests {
     /// The winner and the others, by position.
     fn all(totals: &[i64], tie_break: TieBreak, cycle: u64) -> Vec<usize> {
         let ids: Vec<NodeId> = (0..totals.len() as u32).map(NodeId).collect();
-        let names = ids.iter().map(|id| Symbol::new(&id.0.to_string())).collect();
+        let names = ids.iter().map(|id| Name::new(&id.0.to_string())).collect();
         let mut record = CycleRecord { tie_break, cycle, ..CycleRecord::default() };
         record.nodes = Arc::new(NodeNames { order: ids.clone(), names });
         record.feasible = ids.into();
@@ -162,7 +161,7 @@ mod tests {
         let winner = winner(&record.score.totals.values(), tie_break, cycle);
         let winner = winner.map(|winner| winner.position);
         let others = RankedNodes::of(&record).into_iter().flatten();
-        winner.into_iter().chain(others.map(|name| name.parse().unwrap())).collect()
+        winner.into_iter().chain(others.map(|name| name.text().parse().unwrap())).collect()
     }
 
     fn upstream(totals: &[i64]) -> Vec<usize> {
@@ -202,7 +201,7 @@ mod tests {
             feasible: (0..4).map(NodeId).collect(),
             nodes: Arc::new(NodeNames {
                 order: Vec::new(),
-                names: ["a", "b", "c", "d"].map(Symbol::new).to_vec(),
+                names: ["a", "b", "c", "d"].map(Name::new).to_vec(),
             }),
             ..CycleRecord::default()
         };
@@ -210,9 +209,9 @@ mod tests {
         let mut others = RankedNodes::of(&record).unwrap();
         let untouched = others.clone();
         assert_eq!(others.next(), Some("d".into()));
-        let rest: Vec<Symbol> = others.clone().collect();
+        let rest: Vec<Name> = others.clone().collect();
         assert_eq!(rest, others.collect::<Vec<_>>());
-        assert_eq!(untouched.collect::<Vec<_>>(), ["d", "c", "a"].map(Symbol::new));
+        assert_eq!(untouched.collect::<Vec<_>>(), ["d", "c", "a"].map(Name::new));
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use super::{Cycle, Failure};
 use crate::Scheduler;
 use crate::host::SchedulerHost;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Time, Uid};
+use kubestep_api::{Duration, Name, Time, Uid};
 use kubestep_framework::effects::WaitingRejection;
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::{CycleRecord, Outcome, PluginStatus};
@@ -46,7 +46,7 @@ pub enum WaitingStage {
 pub struct WaitingPod {
     /// Shared by the copies of a cluster: it holds matrices.
     cycle: Arc<Cycle>,
-    node: Symbol,
+    node: Name,
     /// In PreBind: the plugins that wait, until they check again.
     holds: Vec<Hold>,
     stage: WaitingStage,
@@ -59,7 +59,7 @@ impl WaitingPod {
     }
 
     /// The node it would be bound to.
-    pub fn node(&self) -> Symbol {
+    pub fn node(&self) -> Name {
         self.node
     }
 
@@ -103,7 +103,7 @@ impl WaitingPods {
     pub(crate) fn wait_on_permit(
         &mut self,
         cycle: Cycle,
-        node: Symbol,
+        node: Name,
         waits: &[(Symbol, Duration)],
     ) -> CycleRecord {
         let hold = |(plugin, timeout): &(Symbol, Duration)| Hold {
@@ -116,7 +116,7 @@ impl WaitingPods {
     }
 
     /// Lets the pod wait until the plugins that wait check again.
-    pub(crate) fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Symbol) -> CycleRecord {
+    pub(crate) fn wait_on_pre_bind(&mut self, mut cycle: Cycle, node: Name) -> CycleRecord {
         let poll = cycle.state.poll_again_in.take().unwrap_or(POLL);
         let deadline = cycle.now + poll;
         let waits = cycle.record.pre_bind.iter().filter(|answer| answer.status.is_wait());
@@ -126,14 +126,14 @@ impl WaitingPods {
     }
 
     /// Lets the pod wait until its binding is answered.
-    pub(crate) fn wait_on_bind(&mut self, cycle: Cycle, node: Symbol) -> CycleRecord {
+    pub(crate) fn wait_on_bind(&mut self, cycle: Cycle, node: Name) -> CycleRecord {
         self.wait(cycle, node, Vec::new(), WaitingStage::Bind)
     }
 
     fn wait(
         &mut self,
         mut cycle: Cycle,
-        node: Symbol,
+        node: Name,
         holds: Vec<Hold>,
         stage: WaitingStage,
     ) -> CycleRecord {
@@ -192,14 +192,14 @@ impl WaitingPods {
     }
 
     /// Takes a pod out, to go on with its cycle at `now`.
-    fn take(&mut self, at: usize, now: Time) -> (Cycle, Symbol) {
+    fn take(&mut self, at: usize, now: Time) -> (Cycle, Name) {
         self.0.remove(at).resumed(now)
     }
 }
 
 impl WaitingPod {
     /// Its cycle, to go on at `now`, and its node.
-    fn resumed(self, now: Time) -> (Cycle, Symbol) {
+    fn resumed(self, now: Time) -> (Cycle, Name) {
         let mut cycle = Arc::unwrap_or_clone(self.cycle);
         cycle.now = now;
         (cycle, self.node)

@@ -85,7 +85,7 @@ impl PodSelection {
             SelectedBy::Labels(selector) => selector.matches(&pod.pod.metadata.labels),
             SelectedBy::Name(namespace, name) => {
                 namespace.as_ref().is_none_or(|namespace| glob(namespace, &key.namespace))
-                    && glob(name, &key.name)
+                    && glob(name, &key.name.text())
             }
         }
     }

@@ -7,7 +7,7 @@
 mod holds;
 
 use crate::answers::PluginAnswers;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -118,7 +118,7 @@ pub(crate) fn forced(
 }
 
 /// Whether the node must not be selected in this cycle.
-pub(crate) fn is_vetoed(interventions: &[Intervention], node: Symbol) -> bool {
+pub(crate) fn is_vetoed(interventions: &[Intervention], node: Name) -> bool {
     interventions.contains(&Intervention::Veto(node))
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn is_vetoed(interventions: &[Intervention], node: Symbol) -> bool {
 pub(crate) fn vetoed(
     answers: &mut PluginAnswers,
     interventions: &[Intervention],
-    node: Symbol,
+    node: Name,
     verdict: VerdictId,
 ) -> VerdictId {
     match verdict == VerdictId::PASS && is_vetoed(interventions, node) {
@@ -136,7 +136,7 @@ pub(crate) fn vetoed(
 }
 
 /// The node that was chosen for the pod, if it is among those with the best score.
-pub(crate) fn chosen(record: &CycleRecord) -> Option<Symbol> {
+pub(crate) fn chosen(record: &CycleRecord) -> Option<Name> {
     record.interventions.iter().find_map(|intervention| match intervention {
         Intervention::Choose(node) => {
             let tied = record.tied_nodes();

@@ -226,9 +226,10 @@ fn drain(
 
 #[cfg(test)]
 mod tests {
+    use kubestep_api::Name;
+
     use super::*;
     use kubestep_api::Pod;
-    use kubestep_api::intern::Symbol;
     use kubestep_framework::plugin::Plugin;
     use kubestep_framework::pod::PodInfo;
     use kubestep_plugins::priority_sort;
@@ -296,7 +297,7 @@ mod tests {
         assert_eq!(exact.backoff_expiration(&pod), after(1_999_999));
     }
 
-    fn completed(pop_from_backoff: bool, pods: &[(&str, i32, i64, (u32, u32))]) -> Vec<Symbol> {
+    fn completed(pop_from_backoff: bool, pods: &[(&str, i32, i64, (u32, u32))]) -> Vec<Name> {
         let settings = QueueSettings { pop_from_backoff, ..QueueSettings::default() };
         let sort = priority_sort::build(&Default::default(), &Default::default()).unwrap();
         let less = |a: &QueuedPodInfo, b: &QueuedPodInfo| Plugin::less(&*sort, a, b);
@@ -324,9 +325,9 @@ mod tests {
             ("pod3", 0, second, (0, 1)),
         ];
         for gate in [true, false] {
-            assert_eq!(completed(gate, &pods), ["pod0", "pod2"].map(Symbol::new));
-            assert_eq!(completed(gate, &pods[..2]), ["pod0"].map(Symbol::new));
-            assert_eq!(completed(gate, &pods[2..]), ["pod2"].map(Symbol::new));
+            assert_eq!(completed(gate, &pods), ["pod0", "pod2"].map(Name::new));
+            assert_eq!(completed(gate, &pods[..2]), ["pod0"].map(Name::new));
+            assert_eq!(completed(gate, &pods[2..]), ["pod2"].map(Name::new));
             assert!(completed(gate, &pods[1..2]).is_empty());
         }
     }
@@ -344,9 +345,9 @@ mod tests {
             ("pod4", 2, -2 * second, (1, 0)),
             ("pod5", 1, -3 * second, (1, 0)),
         ];
-        let expected = ["pod5", "pod4", "pod2", "pod3"].map(Symbol::new);
+        let expected = ["pod5", "pod4", "pod2", "pod3"].map(Name::new);
         assert_eq!(completed(true, &pods), expected);
-        let expected = ["pod5", "pod3", "pod4", "pod2"].map(Symbol::new);
+        let expected = ["pod5", "pod3", "pod4", "pod2"].map(Name::new);
         assert_eq!(completed(false, &pods), expected);
     }
 

@@ -193,13 +193,13 @@ mod tests {
         heap
     }
 
-    fn array(heap: &Heap) -> Vec<&'static str> {
-        heap.pods.iter().map(|pod| pod.key().name.as_str()).collect()
+    fn array(heap: &Heap) -> Vec<String> {
+        heap.pods.iter().map(|pod| pod.key().name.to_string()).collect()
     }
 
-    fn drained(mut heap: Heap) -> Vec<&'static str> {
+    fn drained(mut heap: Heap) -> Vec<String> {
         let pods = std::iter::from_fn(|| heap.pop(&higher_first));
-        pods.map(|pod| pod.key().name.as_str()).collect()
+        pods.map(|pod| pod.key().name.to_string()).collect()
     }
 
     /// Expected values derived from the rules of Go's `container/heap`.

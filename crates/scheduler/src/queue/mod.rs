@@ -24,7 +24,7 @@ use crate::queue::in_flight::InFlight;
 use crate::queue::nominator::Nominator;
 use crate::queue::unschedulable::UnschedulablePods;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Duration, Time, Uid};
+use kubestep_api::{Duration, Name, Time, Uid};
 use kubestep_config::versions::{Behaviour, Switch};
 use kubestep_framework::events::EventResource;
 use kubestep_framework::objects::Objects;
@@ -292,7 +292,7 @@ impl SchedulingQueue {
     pub(crate) fn add_nominated_pod(
         &mut self,
         pod: &Arc<PodInfo>,
-        node: Option<Symbol>,
+        node: Option<Name>,
         objects: &Objects,
     ) {
         let to = node.unwrap_or(pod.pod.status.nominated_node_name);

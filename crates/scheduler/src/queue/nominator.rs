@@ -6,9 +6,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Pod, Uid};
+use kubestep_api::{Name, Pod, Uid};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::nominated::NominatedPods;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
@@ -25,10 +23,10 @@ struct NominatedPodRef {
 #[derive(Clone, Default)]
 pub(super) struct Nominator {
     /// Which pod is at which position in the lists of `pods`.
-    by_node: HashMap<Symbol, Vec<NominatedPodRef>>,
-    node_of: HashMap<Uid, Symbol>,
+    by_node: HashMap<Name, Vec<NominatedPodRef>>,
+    node_of: HashMap<Uid, Name>,
     /// The nodes by pod: two pods may bear a name one after the other.
-    nodes_of: HashMap<NamespacedName, Vec<Symbol>>,
+    nodes_of: HashMap<NamespacedName, Vec<Name>>,
     /// As they were queued when they were last [updated](Nominator::update_pods).
     pods: NominatedPods,
     /// Pods that were nominated, queued, popped or replaced since.
@@ -39,7 +37,7 @@ impl Nominator {
     /// Nominates `pod` to `node`, or with `None` to the node of its own status. An empty name ends
     /// its nomination: upstream lists such pods under the empty name, where nothing reads them. A
     /// pod that was deleted or is already bound is not nominated.
-    pub(super) fn add(&mut self, pod: &Pod, node: Option<Symbol>, objects: &Objects) {
+    pub(super) fn add(&mut self, pod: &Pod, node: Option<Name>, objects: &Objects) {
         let uid = pod.metadata.uid;
         self.remove(uid);
         let node = node.unwrap_or(pod.status.nominated_node_name);
@@ -80,7 +78,7 @@ impl Nominator {
         self.leave(pod.key, node);
     }
 
-    fn leave(&mut self, key: NamespacedName, node: Symbol) {
+    fn leave(&mut self, key: NamespacedName, node: Name) {
         let Some(nodes) = self.nodes_of.get_mut(&key) else { return };
         if let Some(at) = nodes.iter().position(|other| *other == node) {
             nodes.swap_remove(at);

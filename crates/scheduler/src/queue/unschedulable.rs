@@ -88,8 +88,8 @@ mod tests {
         Arc::new(QueuedPodInfo::new(Arc::new(PodInfo::new(Arc::new(pod))), Time(0)))
     }
 
-    fn names(pods: &UnschedulablePods) -> Vec<&'static str> {
-        pods.iter().map(|pod| pod.key().name.as_str()).collect()
+    fn names(pods: &UnschedulablePods) -> Vec<String> {
+        pods.iter().map(|pod| pod.key().name.to_string()).collect()
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         let mut pods = UnschedulablePods::default();
         ["a", "b", "c"].into_iter().for_each(|name| pods.add_or_update(queued(name)));
         let walk =
-            |random| -> String { pods.walk(random).map(|pod| pod.key().name.as_str()).collect() };
+            |random| -> String { pods.walk(random).map(|pod| pod.key().name.text()).collect() };
         assert_eq!(
             [0, 1, 2, 3, 7, 8, 9].map(walk),
             ["abc", "bca", "cab", "abc", "abc", "abc", "bca"]

@@ -1,6 +1,7 @@
 //! What the cycle of older versions does otherwise.
 
 use super::*;
+use kubestep_api::Name;
 use kubestep_config::Feature;
 use kubestep_config::versions::{Switch, VersionChange};
 use kubestep_framework::status::Code;
@@ -34,7 +35,7 @@ fn up_to_1_34_a_failure_keeps_the_nomination_if_nothing_runs_at_post_filter() {
         bench.add(pod("p").requests("cpu", "9").nominated("n1"));
         assert_eq!(bench.step().outcome, Outcome::Unschedulable);
         bench.host.asked.iter().any(|asked| {
-            matches!(asked, Asked::Patch(_, patch) if patch.nominated_node == Some(Symbol::EMPTY))
+            matches!(asked, Asked::Patch(_, patch) if patch.nominated_node == Some(Name::EMPTY))
         })
     });
     assert_eq!(clears, [true, false]);

@@ -55,8 +55,8 @@ fn the_dry_run_of_every_node_is_recorded() {
     bench.add(holds_all("equal", "high", 10));
     bench.add(pod("p").requests("cpu", "1").priority(10));
     let record = bench.step();
-    let candidates: Vec<Symbol> = record.candidates.iter().map(|found| found.node).collect();
-    assert_eq!(candidates, ["low"].map(Symbol::new));
+    let candidates: Vec<Name> = record.candidates.iter().map(|found| found.node).collect();
+    assert_eq!(candidates, ["low"].map(Name::new));
     let statuses = record.dry_run.as_ref().unwrap();
     let none = statuses.own(id(&record, "high")).unwrap();
     assert_eq!(none.code(), Code::UnschedulableAndUnresolvable);

@@ -13,8 +13,7 @@ use crate::cycle::Cycle;
 use crate::cycle::schedule_pod::PreFilterNodes;
 use crate::host::SchedulerHost;
 use crate::interventions;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Time, Uid};
+use kubestep_api::{Name, Time, Uid};
 use kubestep_framework::pod::QueuedPodInfo;
 use kubestep_framework::record::{CycleRecord, OmittedLists, Outcome};
 use kubestep_framework::status::node_statuses::Diagnosis;
@@ -23,7 +22,7 @@ use kubestep_framework::status::node_statuses::Diagnosis;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReplayHint {
     uid: Uid,
-    node: Symbol,
+    node: Name,
     /// How many nodes the search processed, which moves the start of the next one.
     processed: usize,
 }

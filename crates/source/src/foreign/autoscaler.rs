@@ -14,8 +14,7 @@ use super::{Contents, ForeignFormat, as_is, first_field, items};
 use crate::error::SourceError;
 use crate::files::FileText;
 use crate::item::Expected;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, NodeGroup, Provisioning};
+use kubestep_api::{Kind, Name, NodeGroup, Provisioning};
 
 pub(super) const FORMAT: ForeignFormat = ForeignFormat {
     name: "a debugging snapshot of cluster-autoscaler",
@@ -92,7 +91,7 @@ fn node_groups(snapshot: &AutoscalerSnapshot<'_>, notes: &mut Vec<String>) -> Ve
     let mut groups = Vec::new();
     for (name, template) in snapshot.template_nodes.iter().flatten() {
         match serde_json::from_str::<NodeGroup>(template.get()) {
-            Ok(group) => groups.push(NodeGroup { name: Symbol::new(name), ..group }),
+            Ok(group) => groups.push(NodeGroup { name: Name::new(name), ..group }),
             Err(error) => notes.push(format!("the template node of {name} is not used: {error}")),
         }
     }

@@ -18,7 +18,7 @@ use crate::reader::{TextReader, line_ends, too_large};
 use crate::{MemoryLimits, Progress, add, files};
 use kubestep_api::decode::{Decoded, Text, decode};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Object, ObjectKey, Time};
+use kubestep_api::{Kind, Name, Object, ObjectKey, Time};
 
 /// Every recording begins with this text.
 const BEGIN: &str = "{\"schema\":\"kubestep/recording/";
@@ -46,7 +46,7 @@ struct Raw<'a> {
     #[serde(default)]
     namespace: Symbol,
     #[serde(default)]
-    name: Symbol,
+    name: Name,
     #[serde(default, borrow)]
     expect: Option<&'a RawValue>,
 }

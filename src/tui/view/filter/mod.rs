@@ -31,9 +31,9 @@ use crate::tui::text::Truncation;
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::StyledParts;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
-use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
+use kubestep_api::{Labels, Name};
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_framework::node::NodeId;
@@ -257,7 +257,7 @@ impl<'a> FilterView<'a> {
             .nodes
             .iter()
             .take(NAMED)
-            .map(|node| self.model.node_names.short(&cycle.nodes.name(*node)).to_owned())
+            .map(|node| self.model.node_names.short(&cycle.nodes.name(*node).text()).to_owned())
             .collect();
         let more = match group.nodes.len().saturating_sub(NAMED) {
             0 => String::new(),
@@ -354,7 +354,7 @@ impl GridSource for FilterView<'_> {
         match column {
             0 => {
                 let name = self.node_of(row, 0);
-                name.into_iter().for_each(|name| out.set(&name, Scope::Text));
+                name.into_iter().for_each(|name| out.set(&name.text(), Scope::Text));
             }
             _ if self.place_of(column).is_some() => out.verdict(self.verdict(row, column)),
             _ => self.cell(row, column, out),
@@ -375,7 +375,7 @@ impl GridSource for FilterView<'_> {
                 let member = matches!(self.rows.get(row), Some(FilterRow::Member(_)));
                 let indent = if member { "  " } else { "" };
                 out.set(indent, Scope::Text);
-                out.text.push_str(self.model.node_names.short(&cycle.nodes.name(node)));
+                out.text.push_str(self.model.node_names.short(&cycle.nodes.name(node).text()));
             }
             (1, ..) => out.verdict(verdict()),
             (_, Some(_), _) if self.has_words(column) => out.verdict(verdict()),
@@ -514,7 +514,7 @@ impl View for FilterView<'_> {
         lines
     }
 
-    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+    fn node_of(&self, row: usize, _column: usize) -> Option<Name> {
         let node = self.node(row).filter(|_| self.group(row).is_none())?;
         Some(self.cycle?.nodes.name(node))
     }

@@ -19,8 +19,8 @@ use crate::tui::model::{CyclePosition, Model};
 use crate::tui::theme::Scope;
 use crate::tui::widget::bar::{self, Segment, StyledParts};
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
-use kubestep_api::Labels;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Labels, Name};
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::margin::Margin;
@@ -173,7 +173,7 @@ impl<'a> ScoresView<'a> {
         weight_of(self.model, plugin)
     }
 
-    fn node_name(&self, row: usize) -> Option<kubestep_api::intern::Symbol> {
+    fn node_name(&self, row: usize) -> Option<Name> {
         let cycle = self.cycle?;
         Some(cycle.nodes.name(*cycle.feasible.get(*self.order.get(row)?)?))
     }
@@ -194,7 +194,7 @@ impl<'a> ScoresView<'a> {
         let second = self.order.iter().copied().find(|other| *other != chosen)?;
         let other = if at == chosen { second } else { at };
         let margin = Margin::in_cycle(cycle, chosen, other)?;
-        let short = |at| Some(self.short(&name(at)?).to_owned());
+        let short = |at| Some(self.short(name(at)?));
         let (winner, loser) = (short(chosen)?, short(other)?);
         Some(match (margin.by, at == chosen) {
             (0, _) if cycle.tied > 2 => {
@@ -213,8 +213,8 @@ impl<'a> ScoresView<'a> {
     }
 
     /// A node's name without what all names share, which the title has.
-    fn short<'name>(&self, node: &'name Symbol) -> &'name str {
-        self.model.node_names.short(node)
+    fn short(&self, node: Name) -> String {
+        self.model.node_names.short(&node.text()).to_owned()
     }
 
     fn tie_line(&self, cycle: &CycleRecord) -> Option<DetailLine> {
@@ -223,7 +223,7 @@ impl<'a> ScoresView<'a> {
         }
         let tied = cycle.tied_nodes();
         let names = tied.iter().take(TIED_NAMED).map(|id| cycle.nodes.name(*id));
-        let named: Vec<String> = names.map(|name| self.short(&name).to_owned()).collect();
+        let named: Vec<String> = names.map(|name| self.short(name)).collect();
         let named = named.join(", ");
         let words = match tied.len().saturating_sub(TIED_NAMED) {
             0 => named,
@@ -334,7 +334,7 @@ impl GridSource for ScoresView<'_> {
         let _ = match (column, self.plugin(column)) {
             (0, _) => {
                 let name = self.node_name(row).unwrap_or_default();
-                out.write_str(self.short(&name))
+                out.write_str(&self.short(name))
             }
             (1, _) => write!(out, "{}", self.ranks[row]),
             (2, _) => {
@@ -378,7 +378,7 @@ impl GridSource for ScoresView<'_> {
 
     fn searched(&self, row: usize, column: usize, out: &mut CellWriter) {
         match self.node_name(row).filter(|_| column == 0) {
-            Some(name) => out.set(&name, Scope::Text),
+            Some(name) => out.set(&name.text(), Scope::Text),
             None => self.cell(row, column, out),
         }
     }
@@ -443,7 +443,7 @@ impl View for ScoresView<'_> {
         if self.order.is_empty() { Vec::new() } else { self.legend(width.into()) }
     }
 
-    fn node_of(&self, row: usize, _column: usize) -> Option<Symbol> {
+    fn node_of(&self, row: usize, _column: usize) -> Option<Name> {
         self.node_name(row)
     }
 
@@ -498,7 +498,7 @@ impl View for ScoresView<'_> {
         let of = self.order.len();
         let mut lines: Vec<DetailLine> =
             self.margin(at).map(DetailLine::heading).into_iter().collect();
-        let node = self.short(&node);
+        let node = self.short(node);
         lines
             .push(DetailLine::heading(format!("{node}: total {total}, rank {rank} of {of}{mark}")));
         let chosen = self.plugin(column);

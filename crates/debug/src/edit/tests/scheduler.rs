@@ -304,7 +304,7 @@ fn an_edit_is_an_input_of_a_session_and_goes_with_its_state() {
     session.apply(crate::Input::Change(std::sync::Arc::new(edit("cordon node a")))).unwrap();
     session.run_until_idle(5, |_| false);
     let node = session.record().unwrap().node;
-    assert_eq!(node.map(|node| node.as_str()), Some("b"));
+    assert_eq!(node, Some("b".into()));
     let word = session.timeline().steps().get(1).unwrap().input.as_ref().unwrap().describe();
     assert_eq!(word, "cordon node a");
     session.previous_cycle();

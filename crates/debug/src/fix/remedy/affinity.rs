@@ -6,7 +6,7 @@ use super::{Obstacle, Remedies, node};
 use crate::edit::{Edit, PodEdit, TermList, TermRef};
 use crate::why::cause::{AffinityMismatch, AffinityOf, Hint, UnmetExpression};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
+use kubestep_api::{Name, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
 use kubestep_plugins::node_affinity::NodeAffinityArgs;
 
 /// The path of the required terms in a pod.
@@ -52,7 +52,7 @@ fn take_the_nodes_values(need: &Obstacle<'_>, unmet: &[UnmetExpression]) -> Opti
     all(unmet, |one| Some(need.pod(PodEdit::Select(one.key, one.has?))))
 }
 
-fn near_value(unmet: &UnmetExpression) -> Option<Symbol> {
+fn near_value(unmet: &UnmetExpression) -> Option<Name> {
     match &unmet.hint {
         Some(Hint::NearValue { near }) => Some(*near),
         _ => None,
@@ -120,7 +120,7 @@ fn corrected(need: &Obstacle<'_>, term: usize, unmet: &[UnmetExpression]) -> Opt
         let wanted = requirements(need, term).nth(at)?;
         let path = path(need, term, at)?;
         let is_list = wanted.operator == NodeSelectorOperator::In;
-        is_list.then(|| need.set(format!("{path}.values"), Some(json!([near.as_str()]))))
+        is_list.then(|| need.set(format!("{path}.values"), Some(json!([near]))))
     })
 }
 
@@ -148,7 +148,7 @@ fn label(need: &Obstacle<'_>, term: &NodeSelectorTerm, unmet: &UnmetExpression) 
     let wanted = requirements.find(|requirement| requirement.key == unmet.key)?;
     match wanted.operator {
         NodeSelectorOperator::In => node::set_label(need, wanted.key, *wanted.values.first()?),
-        NodeSelectorOperator::Exists => node::set_label(need, wanted.key, Symbol::new("true")),
+        NodeSelectorOperator::Exists => node::set_label(need, wanted.key, Name::new("true")),
         NodeSelectorOperator::NotIn | NodeSelectorOperator::DoesNotExist => {
             node::remove_label(need, wanted.key)
         }

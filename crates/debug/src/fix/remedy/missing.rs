@@ -7,7 +7,7 @@ use super::volumes::{of_class, other_classes};
 use super::{Remedies, set};
 use crate::edit::Edit;
 use crate::why::references::{self, Reference, ReferenceField};
-use kubestep_api::{Kind, ObjectKey};
+use kubestep_api::{Kind, Name, ObjectKey};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -24,20 +24,20 @@ fn renamed(world: &World, pod: NamespacedName, reference: &Reference) -> Remedie
     let near = reference.near(objects);
     match &reference.field {
         ReferenceField::OfPod(path) => {
-            let edit = |near: &str| vec![set(pod, path.clone(), Some(json!(near)))];
+            let edit = |near: Name| vec![set(pod, path.clone(), Some(json!(near)))];
             near.map(edit).into_iter().collect()
         }
         ReferenceField::OfClaim(claim, path) => {
             let kind = Kind::ResourceClaim;
             let object = ObjectKey { kind, namespace: claim.namespace, name: claim.name };
-            let edit = |near: &str| {
+            let edit = |near: Name| {
                 let (path, value) = (path.clone(), Some(json!(near)));
                 vec![Edit::Set { object, path, value }]
             };
             near.map(edit).into_iter().collect()
         }
         ReferenceField::ClassOf(claim) => match near {
-            Some(near) => vec![vec![of_class(*claim, near)]],
+            Some(near) => vec![vec![of_class(*claim, &near.text())]],
             None => other_classes(world, *claim).collect(),
         },
         ReferenceField::Generated => Remedies::new(),

@@ -7,7 +7,7 @@ use super::{Obstacle, Remedies};
 use crate::edit::{Edit, NodeEdit, PodEdit};
 use crate::why::cause::{UntoleratedTaint, is_kept_by_controller};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{TaintEffect, Toleration, TolerationOperator};
+use kubestep_api::{Name, TaintEffect, Toleration, TolerationOperator};
 
 /// Tolerates a taint, or removes it from the node.
 pub(super) fn taint(need: &Obstacle<'_>, taint: &UntoleratedTaint) -> Remedies {
@@ -58,7 +58,7 @@ const OF_CLOUD: [&str; 6] = [
 ];
 
 /// Sets a label of the node. `None` if it would be overwritten, or would be wrong for the node.
-pub(super) fn set_label(need: &Obstacle<'_>, key: Symbol, value: Symbol) -> Option<Edit> {
+pub(super) fn set_label(need: &Obstacle<'_>, key: Symbol, value: Name) -> Option<Edit> {
     let is_free = !OF_KUBELET.contains(&key.as_str())
         && (!OF_CLOUD.contains(&key.as_str()) || need.node.label(key).is_none());
     is_free.then_some(Edit::Node(need.node.name, NodeEdit::Label(key, value)))

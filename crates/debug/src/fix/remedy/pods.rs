@@ -6,12 +6,12 @@ use super::{Obstacle, Remedies, delete};
 use crate::edit::{self, Edit, HostPort, PodEdit, TermList, TermRef};
 use crate::why::cause::{BlockingAntiAffinity, NoPodNear, PortTaken, TermOwner};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{LabelSelectorOperator, Labels, Object, Pod, PodAffinityTerm, Protocol};
+use kubestep_api::{LabelSelectorOperator, Labels, Name, Object, Pod, PodAffinityTerm, Protocol};
 use kubestep_framework::pod::NamespacedName;
 
 pub(super) fn no_pod_near(need: &Obstacle<'_>, near: &NoPodNear) -> Remedies {
     let correct = near.typo.as_ref().map(|typo| {
-        let value = Some(json!(typo.near.as_str()));
+        let value = Some(json!(typo.near));
         vec![need.set(typo.field.clone(), value)]
     });
     let affinity = need.pod.spec.affinity.as_ref().and_then(|all| all.pod_affinity.as_ref());
@@ -29,18 +29,18 @@ fn create(need: &Obstacle<'_>) -> Option<Vec<Edit>> {
     let terms = &affinity.required_during_scheduling_ignored_during_execution;
     let own = need.pod.metadata.namespace;
     let namespace = terms.iter().find_map(|term| term.namespaces.first().copied()).unwrap_or(own);
-    let labels: Option<Vec<Vec<(Symbol, Symbol)>>> =
+    let labels: Option<Vec<Vec<(Symbol, Name)>>> =
         terms.iter().map(|term| matched_labels(need.pod, term)).collect();
     let labels: Labels = labels?.concat().into_iter().collect();
     let (_, name) = labels.iter().next()?;
     let name = NamespacedName::new(namespace, *name);
-    let is_free = need.world.api().objects().pod(name).is_none() && is_name(&name.name);
+    let is_free = need.world.api().objects().pod(name).is_none() && is_name(&name.name.text());
     let pod = edit::new_pod(name, labels, need.node.name);
     is_free.then(|| vec![Edit::Put(Object::from(pod))])
 }
 
 /// Labels that a term selects; `None` if they cannot be derived from it.
-fn matched_labels(pod: &Pod, term: &PodAffinityTerm) -> Option<Vec<(Symbol, Symbol)>> {
+fn matched_labels(pod: &Pod, term: &PodAffinityTerm) -> Option<Vec<(Symbol, Name)>> {
     if term.namespace_selector.is_some() || !term.mismatch_label_keys.is_empty() {
         return None;
     }
@@ -48,7 +48,7 @@ fn matched_labels(pod: &Pod, term: &PodAffinityTerm) -> Option<Vec<(Symbol, Symb
     let labels = selector.match_labels.iter().map(|(key, value)| (key, *value));
     let of_expressions = selector.match_expressions.iter().filter_map(|one| match one.operator {
         LabelSelectorOperator::In => Some((one.key, *one.values.first()?)),
-        LabelSelectorOperator::Exists => Some((one.key, Symbol::new("true"))),
+        LabelSelectorOperator::Exists => Some((one.key, Name::new("true"))),
         _ => None,
     });
     let of_keys = term.match_label_keys.iter();

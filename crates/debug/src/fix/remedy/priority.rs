@@ -1,8 +1,7 @@
 //! Priorities: always through a class, as an API server rejects a bare number.
 
 use crate::edit::{self, Edit, PodEdit};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{Object, PreemptionPolicy};
+use kubestep_api::{Name, Object, PreemptionPolicy};
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 
@@ -25,13 +24,13 @@ pub(in crate::fix) fn at_least(
     let usable = classes().filter(|class| {
         (value..=HIGHEST).contains(&class.value)
             && class.preemption_policy != Some(PreemptionPolicy::Never)
-            && !class.metadata.name.starts_with(SYSTEM)
+            && !class.metadata.name.text().starts_with(SYSTEM)
     });
     if let Some(class) = usable.min_by_key(|class| (class.value, class.metadata.name)) {
         return Some(vec![Edit::Pod(pod, PodEdit::PriorityClass(class.metadata.name))]);
     }
-    let is_free = |name: &Symbol| !classes().any(|class| class.metadata.name == *name);
-    let names = ["", "-preempting"].map(|end| Symbol::new(&format!("priority-{value}{end}")));
+    let is_free = |name: &Name| !classes().any(|class| class.metadata.name == *name);
+    let names = ["", "-preempting"].map(|end| Name::new(&format!("priority-{value}{end}")));
     let name = names.into_iter().find(is_free)?;
     let create = Edit::Put(Object::from(edit::new_class(name, value)));
     Some(vec![create, Edit::Pod(pod, PodEdit::PriorityClass(name))])

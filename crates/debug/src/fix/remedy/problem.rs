@@ -7,8 +7,7 @@ use super::{Remedies, missing, set};
 use crate::edit::{Edit, PodEdit};
 use crate::why::group::{GroupSimulation, GroupSize, joint_pods};
 use crate::why::{self, NodeWhy, ProblemKind, Why};
-use kubestep_api::Pod;
-use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, Pod};
 use kubestep_cluster::World;
 use kubestep_config::suggest;
 use kubestep_framework::pod::NamespacedName;
@@ -52,13 +51,13 @@ fn other_scheduler(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
 /// The node that was probably meant, if the pod fits there; otherwise any that the scheduler
 /// selects.
 fn other_node(world: &World, key: NamespacedName, pod: &Pod) -> Remedies {
-    let names: Vec<Symbol> = world.api().nodes().map(|node| node.metadata.name).collect();
-    let near = suggest::closest(&pod.spec.node_name, names.iter().map(|name| name.as_str()));
+    let names = world.api().nodes().map(|node| node.metadata.name);
+    let near = suggest::closest_name(pod.spec.node_name, names);
     let path = || "spec.nodeName".to_owned();
     // A kubelet rejects a pod that does not fit.
-    let fits = |name: &&str| {
+    let fits = |name: &Name| {
         let why = why::why(world, key);
-        why.is_some_and(|why| why.node(Symbol::new(name)).is_some_and(NodeWhy::fits))
+        why.is_some_and(|why| why.node(*name).is_some_and(NodeWhy::fits))
     };
     let correct = near.filter(fits).map(|near| vec![set(key, path(), Some(json!(near)))]);
     correct.into_iter().chain([vec![set(key, path(), None)]]).collect()

@@ -17,7 +17,7 @@ use crate::why::cause::{
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{NodeMatcher, Selector};
 use kubestep_api::{
-    Kind, NodeSelector, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
+    Kind, Name, NodeSelector, ObjectKey, PersistentVolume, PersistentVolumeClaim, Quantity,
 };
 use kubestep_cluster::World;
 use kubestep_framework::objects::Objects;
@@ -71,7 +71,7 @@ fn suiting(
     need: &Obstacle<'_>,
     key: NamespacedName,
     claim: &PersistentVolumeClaim,
-    class: Symbol,
+    class: Name,
 ) -> Remedies {
     let volumes = need.world.api().objects().persistent_volumes.sorted();
     let free = volumes.into_iter().map(|(_, volume)| volume).filter(|volume| {
@@ -118,7 +118,7 @@ fn reaches(need: &Obstacle<'_>, volume: &PersistentVolume) -> bool {
     let required = volume.spec.node_affinity.as_ref().and_then(|nodes| nodes.required.as_ref());
     let Some(node) = &need.node.node else { return false };
     let matches = |required: &NodeSelector| {
-        NodeMatcher::new(required, "").matches(&node.metadata.labels, Symbol::EMPTY)
+        NodeMatcher::new(required, "").matches(&node.metadata.labels, Name::EMPTY)
     };
     required.is_none_or(|required| matches(required).unwrap_or(false))
 }
@@ -147,11 +147,7 @@ fn to_suit(
 }
 
 /// Gives the node the labels that the volume's node affinity requires, if a person may set them.
-fn within_reach(
-    need: &Obstacle<'_>,
-    volume: Symbol,
-    unmet: &[UnmetExpression],
-) -> Option<Vec<Edit>> {
+fn within_reach(need: &Obstacle<'_>, volume: Name, unmet: &[UnmetExpression]) -> Option<Vec<Edit>> {
     let objects = need.world.api().objects();
     let volume = objects.persistent_volumes.get(&NamespacedName::new(Symbol::EMPTY, volume))?;
     let required = volume.spec.node_affinity.as_ref()?.required.as_ref()?;
@@ -175,7 +171,9 @@ pub(super) fn other_classes(
     let objects = world.api().objects();
     let own = objects.persistent_volume_claims.get(&claim).map(|claim| volumes::class_of(claim));
     let names = objects.storage_classes.keys().map(|key| key.name);
-    names.filter(move |name| Some(*name) != own).map(move |name| vec![of_class(claim, &name)])
+    names
+        .filter(move |name| Some(*name) != own)
+        .map(move |name| vec![of_class(claim, &name.text())])
 }
 
 /// Changes the class of a claim.
@@ -197,7 +195,7 @@ fn set(claim: NamespacedName, path: String, value: Option<Value>) -> Edit {
 pub(in crate::fix) fn unchangeable(detail: &CauseDetail) -> Option<String> {
     match detail {
         CauseDetail::OtherZone(OtherZone { volume, label, zones, .. }) => {
-            let zones: Vec<&str> = zones.iter().map(|zone| zone.as_str()).collect();
+            let zones: Vec<String> = zones.iter().map(|zone| zone.to_string()).collect();
             let zones = zones.join("|");
             Some(format!(
                 "the zone of volume {volume} is immutable: only a node in {label}={zones} can attach it"

@@ -80,7 +80,7 @@ fn a_bound_pod_is_in_the_queue_then_assumed_then_bound() {
         step_to(&mut session, |frame| frame.point == Some(point));
         let world = session.world_at_position();
         let object = world.api().objects().pod(pod).unwrap().spec.node_name;
-        (pods_on(world, &node), object == node)
+        (pods_on(world, &node.text()), object == node)
     };
     let (filter, reserve, bind) = (at(Filter), at(Reserve), at(Bind));
     assert_eq!((reserve.0, bind.0), (filter.0 + 1, filter.0 + 1));

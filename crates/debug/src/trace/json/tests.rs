@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::{
     ExtenderColumn, FilterColumn, FilterRecord, NodeNames, ScoreColumn, ScoreRecord, VerdictTable,
@@ -13,14 +13,14 @@ fn key(name: &str) -> NamespacedName {
     NamespacedName::new("shop".into(), name.into())
 }
 
-fn symbols(names: &[&str]) -> Vec<Symbol> {
-    names.iter().map(|name| Symbol::new(name)).collect()
+fn list<T: for<'a> From<&'a str>>(names: &[&str]) -> Vec<T> {
+    names.iter().map(|name| T::from(name)).collect()
 }
 
 /// Three nodes; `b` is rejected for two reasons, the evaluation of `c` breaks.
 fn filtered() -> CycleRecord {
     let mut verdicts = VerdictTable::default();
-    let reasons = symbols(&["Too many pods", "Insufficient cpu"]);
+    let reasons = list(&["Too many pods", "Insufficient cpu"]);
     let fit = Status::with_reasons(Code::Unschedulable, reasons).by("NodeResourcesFit".into());
     let rejected = verdicts.id_of(&fit);
     let broken = "running \"DynamicResources\" filter plugin: no such key";
@@ -35,7 +35,7 @@ fn filtered() -> CycleRecord {
         attempt: 2,
         nodes: Arc::new(NodeNames {
             order: vec![NodeId(2), NodeId(0), NodeId(1)],
-            names: symbols(&["a", "b", "c"]),
+            names: list(&["a", "b", "c"]),
         }),
         verdicts: Arc::new(verdicts),
         filter: FilterRecord {
@@ -114,7 +114,7 @@ fn scores_run_along_the_feasible_nodes() {
 #[test]
 fn answers_carry_nodes_and_nominations_candidates_and_placements_too() {
     let mut pre_filter = PluginStatus::new("NodeAffinity".into(), Status::SUCCESS);
-    pre_filter.nodes = Some(symbols(&["b", "a"]));
+    pre_filter.nodes = Some(list(&["b", "a"]));
     let mut post_filter = PluginStatus::new("DefaultPreemption".into(), Status::SUCCESS);
     post_filter.nominated = Some("b".into());
     let candidate = |node: &str, victims: &[&str]| Candidate {
@@ -165,7 +165,7 @@ fn answers_carry_nodes_and_nominations_candidates_and_placements_too() {
 fn states_are_sorted_and_leave_out_what_is_empty() {
     let pod = |name: &str, gated, attempts| PodState {
         pod: key(name),
-        plugins: if gated { symbols(&["SchedulingGates"]) } else { Vec::new() },
+        plugins: if gated { list(&["SchedulingGates"]) } else { Vec::new() },
         pending: Vec::new(),
         gated,
         attempts,
@@ -173,7 +173,7 @@ fn states_are_sorted_and_leave_out_what_is_empty() {
     let whole = PodStates {
         active: vec![pod("b", false, 1), pod("a", false, 0)],
         unschedulable: vec![pod("c", true, 0)],
-        placed: [(key("run"), Symbol::new("node-1"))].into(),
+        placed: [(key("run"), Name::new("node-1"))].into(),
         deleted: vec![key("z"), key("y")],
         ..PodStates::default()
     };

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::RejectedCase;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::class::PodClass;
@@ -24,7 +25,7 @@ pub struct BlockingPod {
     /// Namespace and name of the pod.
     pub pod: NamespacedName,
     /// Name of its node.
-    pub node: Symbol,
+    pub node: Name,
 }
 
 /// The pods that cause the rejection.

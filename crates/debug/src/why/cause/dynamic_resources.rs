@@ -7,7 +7,7 @@ use super::node_terms::{ParsedTerms, UnmetExpression};
 use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_api::words::count;
-use kubestep_api::{ContainerExtendedResourceRequest, Node, NodeSelector};
+use kubestep_api::{ContainerExtendedResourceRequest, Name, Node, NodeSelector};
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::dynamic_resources::structured as dra;
@@ -138,7 +138,7 @@ pub struct Devices {
     /// The extended resource that the request stands for; its claim then exists only in memory.
     pub resource: Option<Symbol>,
     /// Name of the DeviceClass.
-    pub class: Symbol,
+    pub class: Name,
     /// The number of requested devices.
     pub wanted: usize,
     /// Whether the allocation mode is `All`.
@@ -171,7 +171,7 @@ pub struct Holder {
     /// Namespace and name of the claim.
     pub claim: NamespacedName,
     /// The pods of its namespace that reserved it.
-    pub pods: Vec<Symbol>,
+    pub pods: Vec<Name>,
     /// Its devices among those that match the request.
     pub devices: Vec<Symbol>,
 }

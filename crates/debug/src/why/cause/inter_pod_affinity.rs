@@ -3,9 +3,9 @@
 
 use super::culprits::{BlockingPods, ByDomain};
 use super::{Cause, CauseText, Outlook, RejectedCase};
-use kubestep_api::LabelSelectorOperator;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::Selector;
+use kubestep_api::{LabelSelectorOperator, Name};
 use kubestep_config::suggest;
 use kubestep_framework::pod::AffinityTerm;
 use kubestep_framework::pod::class::PodClass;
@@ -58,9 +58,9 @@ pub struct NoPodNear {
     /// The affinity term of the pod that nothing satisfies.
     pub term: AffinityTermText,
     /// The node's domain; `None` if the node lacks the topology key.
-    pub domain: Option<Symbol>,
+    pub domain: Option<Name>,
     /// Domains with matching pods, and their numbers; the first few.
-    pub other_domains: Vec<(Symbol, i64)>,
+    pub other_domains: Vec<(Name, i64)>,
     /// Another namespace that has matching pods, if the term's namespaces have none.
     pub other_namespace: Option<Symbol>,
     /// A value of the selector that no pod has, if pods have a similar one.
@@ -74,7 +74,7 @@ pub struct LabelTypo {
     /// Key of the label.
     pub key: Symbol,
     /// The value that pods have.
-    pub near: Symbol,
+    pub near: Name,
     /// The field of the pod that has the mistyped value.
     pub field: String,
 }
@@ -137,7 +137,7 @@ pub struct BlockingAntiAffinity {
     /// The term that matches.
     pub term: AffinityTermText,
     /// The node's value of the term's topology key.
-    pub domain: Symbol,
+    pub domain: Name,
     /// The pods that block it.
     pub pods: BlockingPods,
 }
@@ -206,24 +206,24 @@ impl NearbyLabel {
     /// The first value of the required term `at`, as written in the pod, that no pod in the term's
     /// namespaces has while some have a similar one.
     fn of(case: &RejectedCase<'_>, at: usize, term: &AffinityTerm) -> NearbyLabel {
-        let typo = |(field, key, value): (String, Symbol, Symbol)| {
+        let typo = |(field, key, value): (String, Symbol, Name)| {
             let classes = case.probe.snapshot().pods().classes().map(|pods| &pods.class);
             let meant = classes.filter(|class| {
                 term.namespace_selector != Selector::Nothing
                     || term.namespaces.contains(&class.namespace)
             });
-            let values: BTreeSet<Symbol> =
+            let values: BTreeSet<Name> =
                 meant.filter_map(|class| class.labels.get(key).copied()).collect();
-            let near = || suggest::closest(&value, values.iter().map(|known| known.as_str()));
+            let near = || suggest::closest_name(value, values.iter().copied());
             let near = (!values.contains(&value)).then(near).flatten()?;
-            Some(LabelTypo { key, near: near.into(), field })
+            Some(LabelTypo { key, near, field })
         };
         NearbyLabel(written_values(case, at).into_iter().find_map(typo))
     }
 }
 
 /// The labels that a required term selects, each with the path of its field.
-fn written_values(case: &RejectedCase<'_>, at: usize) -> Vec<(String, Symbol, Symbol)> {
+fn written_values(case: &RejectedCase<'_>, at: usize) -> Vec<(String, Symbol, Name)> {
     let affinity = case.probe.pod().pod.spec.affinity.as_deref();
     let terms = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
     let terms = terms.map(|terms| &terms.required_during_scheduling_ignored_during_execution);

@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::{Cause, CauseText, Outlook, RejectedCase};
-use kubestep_api::intern::Symbol;
+use kubestep_api::Name;
 
 /// The pod names another node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OtherNode {
     /// The node in `spec.nodeName`.
-    pub wanted: Symbol,
+    pub wanted: Name,
     /// Whether that node exists.
     pub exists: bool,
 }

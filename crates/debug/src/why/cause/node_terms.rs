@@ -10,7 +10,7 @@ use super::Memo;
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::{NodeMatcher, Requirement, Selector, UnmetPart};
 use kubestep_api::{
-    Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    Name, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
 };
 use kubestep_config::suggest;
 use kubestep_framework::snapshot::Snapshot;
@@ -27,7 +27,7 @@ pub struct UnmetExpression {
     /// The label, or the field `metadata.name`.
     pub key: Symbol,
     /// The node's value; `None` if it lacks the label.
-    pub has: Option<Symbol>,
+    pub has: Option<Name>,
     /// Why no node of the cluster meets the expression, if none does.
     pub hint: Option<Hint>,
 }
@@ -39,12 +39,12 @@ pub enum Hint {
     /// No node has the value, but some have a similar one.
     NearValue {
         /// A value that some node has.
-        near: Symbol,
+        near: Name,
     },
     /// No node has the value, or a similar one.
     NoSuchValue {
         /// The existing values, the first few.
-        known: Vec<Symbol>,
+        known: Vec<Name>,
     },
     /// No node has the label.
     NoSuchKey {
@@ -62,7 +62,7 @@ impl UnmetExpression {
             None => String::new(),
             Some(Hint::NearValue { near }) => format!(" (no node has it; did you mean {near:?}?)"),
             Some(Hint::NoSuchValue { known }) => {
-                let known: Vec<&str> = known.iter().map(|value| value.as_str()).collect();
+                let known: Vec<String> = known.iter().map(|value| value.to_string()).collect();
                 format!(" (no node has it; there are {})", known.join(", "))
             }
             Some(Hint::NoSuchKey { near: Some(near) }) => {
@@ -208,7 +208,7 @@ impl ParsedTerms {
 
     /// The parts that the node misses in the term that it misses least. Volumes do not select by
     /// `name`: for them it is empty.
-    pub fn unmet(&self, node: &Node, name: Symbol) -> Vec<UnmetExpression> {
+    pub fn unmet(&self, node: &Node, name: Name) -> Vec<UnmetExpression> {
         self.terms.nearest(node, self.matcher.unmet(&node.metadata.labels, name)).1
     }
 }
@@ -235,7 +235,7 @@ impl TermExpression {
             true => Some(node.metadata.name),
             false => labels.get(self.key).copied(),
         };
-        let is_number = |value: Symbol| value.parse::<i64>().is_ok();
+        let is_number = |value: Name| value.text().parse::<i64>().is_ok();
         let hint = match has {
             Some(value) if self.is_comparison && !is_number(value) => Some(Hint::WholeNumbersOnly),
             _ => self.hint.clone(),
@@ -251,7 +251,7 @@ fn is_comparison(operator: NodeSelectorOperator) -> bool {
 /// The expression in kubectl's notation.
 pub(crate) fn notation(written: &NodeSelectorRequirement) -> String {
     let NodeSelectorRequirement { key, operator, values } = written;
-    let list: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
+    let list: Vec<String> = values.iter().map(|value| value.to_string()).collect();
     let list = list.join(",");
     match (operator, values.as_slice()) {
         (NodeSelectorOperator::In, [one]) => format!("{key}={one}"),
@@ -268,14 +268,14 @@ pub(crate) fn notation(written: &NodeSelectorRequirement) -> String {
 
 /// The hint for an expression on node names, if it requires a node that does not exist.
 fn hint_of_name(written: &NodeSelectorRequirement, snapshot: &Snapshot) -> Option<Hint> {
-    let exists = |name: &Symbol| snapshot.by_name(*name).is_some();
+    let exists = |name: &Name| snapshot.by_name(*name).is_some();
     if written.operator != NodeSelectorOperator::In || written.values.iter().any(exists) {
         return None;
     }
     let names = || snapshot.iter().map(|node| node.name);
-    let near = |name: &Symbol| suggest::closest(name, names().map(|known| known.as_str()));
+    let near = |name: &Name| suggest::closest_name(*name, names());
     Some(match written.values.iter().find_map(near) {
-        Some(near) => Hint::NearValue { near: near.into() },
+        Some(near) => Hint::NearValue { near },
         None => Hint::NoSuchValue { known: names().take(LISTED).collect() },
     })
 }
@@ -299,14 +299,14 @@ fn hint(
         let near = suggest::closest(&written.key, keys.0.iter().map(|key| key.as_str()));
         return Some(Hint::NoSuchKey { near: near.map(Symbol::new) });
     }
-    let values: Vec<Symbol> = (0..column.len()).map(|domain| column.value(domain)).collect();
+    let values: Vec<Name> = (0..column.len()).map(|domain| column.value(domain)).collect();
     let wanted = &written.values;
     if written.operator != NodeSelectorOperator::In || wanted.iter().any(|v| values.contains(v)) {
         return None;
     }
-    let near = |value: &Symbol| suggest::closest(value, values.iter().map(|known| known.as_str()));
+    let near = |value: &Name| suggest::closest_name(*value, values.iter().copied());
     Some(match wanted.iter().filter(|_| typos).find_map(near) {
-        Some(near) => Hint::NearValue { near: near.into() },
+        Some(near) => Hint::NearValue { near },
         None => Hint::NoSuchValue { known: values.into_iter().take(LISTED).collect() },
     })
 }

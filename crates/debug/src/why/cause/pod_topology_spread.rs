@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::{Cause, CauseText, Outlook, RejectedCase};
-use kubestep_api::Pod;
 use kubestep_api::intern::Symbol;
 use kubestep_api::words;
+use kubestep_api::{Name, Pod};
 use kubestep_plugins::pod_topology_spread::{SpreadFilterState, SpreadReason};
 
 /// A constraint that the pod would violate on the node.
@@ -28,7 +28,7 @@ pub struct SpreadCause {
 #[serde(rename_all = "camelCase")]
 pub struct Skew {
     /// The node's value of the constraint's topology key.
-    pub domain: Symbol,
+    pub domain: Name,
     /// The number of matching pods in it.
     pub count: i64,
     /// 1 if the pod itself matches.

@@ -7,7 +7,7 @@ use super::node_terms::{ParsedTerms, UnmetExpression};
 use super::{Cause, CauseText, Outlook, RejectedCase};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+    Name, Node, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
     PersistentVolume, StorageClass, TopologySelectorTerm,
 };
 use kubestep_framework::pod::NamespacedName;
@@ -37,24 +37,24 @@ pub enum VolumeProblem {
     /// The claim is bound to a volume that does not exist.
     VolumeMissing {
         /// Name of the volume.
-        volume: Symbol,
+        volume: Name,
     },
     /// The claim's volume is not accessible from the node.
     OutOfReach {
         /// Name of the volume.
-        volume: Symbol,
+        volume: Name,
         /// The unmet expressions of its node affinity.
         unmet: Vec<UnmetExpression>,
     },
     /// The volume is being provisioned for another node.
     ProvisionedForOtherNode {
         /// The node in the annotation `volume.kubernetes.io/selected-node` of the claim.
-        node: Symbol,
+        node: Name,
     },
     /// No volume of the class matches, and the class provisions none.
     NoVolume {
         /// The class; empty for no class.
-        class: Symbol,
+        class: Name,
         /// The number of volumes.
         volumes: usize,
         /// The first few volumes, each with the reason.
@@ -63,14 +63,14 @@ pub enum VolumeProblem {
     /// The allowed topologies of the class exclude the node.
     TopologyNotAllowed {
         /// Name of the class.
-        class: Symbol,
+        class: Name,
         /// The unmet expressions of its allowed topologies.
         unmet: Vec<UnmetExpression>,
     },
     /// Too little storage capacity is accessible from the node.
     NoSpace {
         /// Name of the class.
-        class: Symbol,
+        class: Name,
         /// The request of the claim, as a quantity.
         wanted: String,
         /// The largest volume that could be provisioned, as a quantity.
@@ -83,7 +83,7 @@ pub enum VolumeProblem {
 #[serde(rename_all = "camelCase")]
 pub struct RejectedVolume {
     /// Name of the volume.
-    pub volume: Symbol,
+    pub volume: Name,
     /// The property in which it does not match, in words.
     pub because: String,
 }
@@ -193,9 +193,9 @@ fn cause(case: &RejectedCase<'_>, node: &Node, rejection: &ClaimRejection) -> Op
     Some(Cause::new(VolumeCause { claim, problem }, 1.0, outlook))
 }
 
-fn no_volume(case: &RejectedCase<'_>, rejection: &ClaimRejection, class: Symbol) -> VolumeProblem {
+fn no_volume(case: &RejectedCase<'_>, rejection: &ClaimRejection, class: Name) -> VolumeProblem {
     let cx = case.probe.cx();
-    let reject = |(name, unfit): &(Symbol, Unfit)| {
+    let reject = |(name, unfit): &(Name, Unfit)| {
         let volume = cx.shared.volumes.volume(cx.objects, *name);
         RejectedVolume { volume: *name, because: because(*unfit, volume.map(AsRef::as_ref)) }
     };
@@ -228,7 +228,7 @@ fn affinity(case: &RejectedCase<'_>, volume: &PersistentVolume) -> Vec<UnmetExpr
     let (snapshot, memo) = (case.probe.snapshot(), case.memo);
     let name = Symbol::new(&format!("volume {}", volume.metadata.name));
     let parsed = memo.get(name, || VolumeTerms(ParsedTerms::new(required, false, snapshot, memo)));
-    parsed.0.unmet(node, Symbol::EMPTY)
+    parsed.0.unmet(node, Name::EMPTY)
 }
 
 /// The expressions of a class's allowed topologies that the node does not meet.
@@ -252,5 +252,5 @@ fn topology(case: &RejectedCase<'_>, class: &StorageClass) -> Vec<UnmetExpressio
     let name = Symbol::new(&format!("class {}", class.metadata.name));
     let parsed =
         memo.get(name, || VolumeTerms(ParsedTerms::new(&selector(), false, snapshot, memo)));
-    parsed.0.unmet(node, Symbol::EMPTY)
+    parsed.0.unmet(node, Name::EMPTY)
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Cause, CauseText, Outlook, RejectedCase};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_plugins::volume_zone::{Topology, conflicts};
@@ -14,18 +15,18 @@ pub struct OtherZone {
     /// Namespace and name of the claim.
     pub claim: NamespacedName,
     /// Name of its volume.
-    pub volume: Symbol,
+    pub volume: Name,
     /// The volume's zone or region label.
     pub label: Symbol,
     /// The values of the volume's label.
-    pub zones: Vec<Symbol>,
+    pub zones: Vec<Name>,
     /// The node's value of that label; `None` without the label.
-    pub has: Option<Symbol>,
+    pub has: Option<Name>,
 }
 
 impl CauseText for OtherZone {
     fn gist(&self) -> String {
-        let zones: Vec<&str> = self.zones.iter().map(|zone| zone.as_str()).collect();
+        let zones: Vec<String> = self.zones.iter().map(|zone| zone.to_string()).collect();
         let (claim, volume) = (self.claim, self.volume);
         format!("claim {claim} has volume {volume}, which is in {}={}", self.label, zones.join("|"))
     }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::versions::Switch;
 use kubestep_framework::node::{NodeId, NodeInfo};
@@ -25,7 +26,7 @@ const EXPLAINED: usize = 3;
 #[serde(rename_all = "camelCase")]
 pub struct NodePlacement {
     /// The node chosen; absent if it is not decided which of the best it would be.
-    pub node: Option<Symbol>,
+    pub node: Option<Name>,
     /// Whether the pod was nominated to that node, which fitted, so that no other was asked.
     #[serde(skip)]
     pub nominated_first: bool,
@@ -34,7 +35,7 @@ pub struct NodePlacement {
     /// The feasible nodes, best first.
     pub ranking: Vec<Ranked>,
     /// The nodes that shared the best total, if there were several.
-    pub tie: Vec<Symbol>,
+    pub tie: Vec<Name>,
     /// How the tie was broken.
     pub tie_break: Option<String>,
     /// Whether kube-scheduler picks one of the nodes with the best total at random: before 1.35, and
@@ -63,7 +64,7 @@ pub struct ScorePlugin {
 #[serde(rename_all = "camelCase")]
 pub struct Ranked {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// Its place, from 1; nodes with the same total share one.
     pub rank: usize,
     /// The sum of all weighted scores.
@@ -91,7 +92,7 @@ pub struct Points {
 #[serde(rename_all = "camelCase")]
 pub struct Formula {
     /// Name of the node.
-    pub node: Symbol,
+    pub node: Name,
     /// Name of the plugin.
     pub plugin: Symbol,
     /// The inputs, each with its name.
@@ -191,9 +192,9 @@ const EXPLAINERS: &[ScoreExplainer] = &[
 ];
 
 /// The placement of a recorded cycle. `asked` are nodes to be explained in any case.
-pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) -> NodePlacement {
+pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Name]) -> NodePlacement {
     let name = |id: &NodeId| record.nodes.name(*id);
-    let nodes: Vec<Symbol> = record.feasible.iter().map(name).collect();
+    let nodes: Vec<Name> = record.feasible.iter().map(name).collect();
     let ranking = ranking(&nodes, &record.score, record.node);
     let mut formulas = formulas(probe, &nodes, &ranking, record.node, asked);
     formulas.extend(by_extenders(record, &formulas));
@@ -210,19 +211,14 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Symbol]) ->
 }
 
 /// How the nodes that fit now would be ranked. `None` if there are none or a plugin fails.
-pub(super) fn supposed(
-    probe: &Probe,
-    fitting: &[Symbol],
-    asked: &[Symbol],
-) -> Option<NodePlacement> {
+pub(super) fn supposed(probe: &Probe, fitting: &[Name], asked: &[Name]) -> Option<NodePlacement> {
     let ids: Vec<NodeId> = fitting.iter().filter_map(|name| id(probe, *name)).collect();
     if ids.is_empty() {
         return None;
     }
     let scored = probe.score(&ids).ok()?;
     let ranking = ranking(fitting, &scored.record, None);
-    let best: Vec<Symbol> =
-        ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
+    let best: Vec<Name> = ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
     let node = if let [only] = best[..] { Some(only) } else { None };
     Some(NodePlacement {
         nominated_first: false,
@@ -244,7 +240,7 @@ fn is_drawn(probe: &Probe, ranking: &[Ranked]) -> bool {
         || (by_extenders && features.has(Switch::ExtenderTieKey))
 }
 
-fn id(probe: &Probe, name: Symbol) -> Option<NodeId> {
+fn id(probe: &Probe, name: Name) -> Option<NodeId> {
     Some(probe.snapshot().by_name(name)?.id)
 }
 
@@ -259,12 +255,12 @@ fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
 
 /// What extenders said of the nodes that have formulas.
 fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
-    let mut nodes: Vec<Symbol> = formulas.iter().map(|formula| formula.node).collect();
+    let mut nodes: Vec<Name> = formulas.iter().map(|formula| formula.node).collect();
     nodes.dedup();
-    let position = |node: Symbol| {
+    let position = |node: Name| {
         record.feasible.iter().position(|feasible| record.nodes.name(*feasible) == node)
     };
-    let formula = |node: Symbol| {
+    let formula = |node: Name| {
         let at = position(node);
         let extenders = record.score.extenders.iter().filter(|extender| extender.weight != 0);
         extenders.map(move |extender| {
@@ -283,13 +279,13 @@ fn by_extenders(record: &CycleRecord, formulas: &[Formula]) -> Vec<Formula> {
 }
 
 /// The nodes by their totals; of those with the best one, the chosen one comes first.
-fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Vec<Ranked> {
+fn ranking(nodes: &[Name], record: &ScoreRecord, chosen: Option<Name>) -> Vec<Ranked> {
     let columns: Vec<Cow<'_, ScoreColumn>> = record.columns().collect();
     // All scores of a window are read faster at once than one by one.
     let values = columns.iter().map(|it| (it.raw.values(), it.normalized.values(), it.weight));
     let (values, totals): (Vec<_>, _) = (values.collect(), record.totals.values());
     let at_or_0 = |values: &[i64], at: usize| values.get(at).copied().unwrap_or(0);
-    let row = |(at, node): (usize, &Symbol)| Ranked {
+    let row = |(at, node): (usize, &Name)| Ranked {
         node: *node,
         rank: 0,
         total: at_or_0(&totals, at),
@@ -316,10 +312,10 @@ fn ranking(nodes: &[Symbol], record: &ScoreRecord, chosen: Option<Symbol>) -> Ve
 /// The formulas of the chosen node, of its nearest rivals and of the nodes asked for.
 fn formulas(
     probe: &Probe,
-    feasible: &[Symbol],
+    feasible: &[Name],
     ranking: &[Ranked],
-    chosen: Option<Symbol>,
-    asked: &[Symbol],
+    chosen: Option<Name>,
+    asked: &[Name],
 ) -> Vec<Formula> {
     let ids: Vec<NodeId> = feasible.iter().filter_map(|name| id(probe, *name)).collect();
     // A lone node is not scored.
@@ -327,7 +323,7 @@ fn formulas(
         return Vec::new();
     }
     let Ok(scored) = probe.score(&ids) else { return Vec::new() };
-    let mut nodes: Vec<Symbol> = chosen.into_iter().collect();
+    let mut nodes: Vec<Name> = chosen.into_iter().collect();
     let others = ranking.iter().map(|row| row.node).take(EXPLAINED);
     for node in others.chain(asked.iter().copied()) {
         if !nodes.contains(&node) && feasible.contains(&node) {
@@ -337,7 +333,7 @@ fn formulas(
     nodes.iter().flat_map(|node| of_node(probe, &scored, *node)).collect()
 }
 
-fn of_node(probe: &Probe, scored: &Scored, name: Symbol) -> Vec<Formula> {
+fn of_node(probe: &Probe, scored: &Scored, name: Name) -> Vec<Formula> {
     let Some(node) = probe.snapshot().by_name(name) else { return Vec::new() };
     let case = ScoredCase { probe, scored, node };
     let formula = |column: &ScoreColumn| {

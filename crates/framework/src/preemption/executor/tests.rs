@@ -64,7 +64,7 @@ impl Scene {
         let short = |asked| match asked {
             Asked::Patch(pod, PodStatusPatch { condition: Some(_), .. }) => format!("mark {pod}"),
             Asked::Patch(pod, PodStatusPatch { nominated_node: Some(node), .. }) => {
-                format!("nominate {pod} to {:?}", node.as_str())
+                format!("nominate {pod} to {:?}", node)
             }
             Asked::Delete(pod) => format!("delete {pod}"),
             Asked::Event(event) => format!("event {}: {}", event.regarding, event.note),

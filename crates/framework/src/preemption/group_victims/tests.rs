@@ -61,7 +61,7 @@ impl PlacementTrial for Slots<'_> {
     fn schedule(&mut self) -> Status {
         let is_free = |(node, blocking): &&(&str, &[&str])| {
             let pods = &self.cluster.node(node).pods;
-            !pods.iter().any(|pod| blocking.contains(&pod.key().name.as_str()))
+            !pods.iter().any(|pod| blocking.contains(&pod.key().name.text().as_str()))
         };
         match self.slots.iter().filter(is_free).count() >= self.needed {
             true => Status::SUCCESS,

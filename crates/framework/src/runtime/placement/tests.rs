@@ -4,6 +4,7 @@ use super::*;
 use crate::registry::{Built, Entry, Registry};
 use crate::status::Code;
 use crate::testing::{Cluster, framework_of, key, node};
+use kubestep_api::Name;
 use kubestep_config::{FeatureGates, PluginDescriptor, ProfileArgs};
 
 /// A plugin with fixed answers; the name of a placement is its score.
@@ -32,7 +33,7 @@ impl Plugin for ByRule {
         _cx: &GroupContext<'_>,
         proposal: &Proposal<'_>,
     ) -> Result<i64, Status> {
-        (self.score)(proposal.placement.name.parse().unwrap())
+        (self.score)(proposal.placement.name.text().parse().unwrap())
     }
 
     fn normalize_placements(&self, _cx: &GroupContext<'_>, scores: &mut [i64]) -> Status {
@@ -76,7 +77,7 @@ fn generated(plugins: &[(&'static str, i32, Build)]) -> Result<Vec<Placement>, S
 }
 
 fn placement(name: &str, nodes: &[&str]) -> Placement {
-    Placement { name: name.into(), nodes: nodes.iter().map(|node| Symbol::new(node)).collect() }
+    Placement { name: name.into(), nodes: nodes.iter().map(|node| Name::new(node)).collect() }
 }
 
 #[test]
@@ -89,10 +90,8 @@ fn the_plugin_makes_placements_of_all_nodes() {
     let halves: Build = |_, _| {
         let generate: fn(&Placement) -> _ = |parent| {
             let (first, second) = parent.nodes.split_at(1);
-            let named = |name: &str, nodes: &[Symbol]| Placement {
-                name: name.into(),
-                nodes: nodes.to_vec(),
-            };
+            let named =
+                |name: &str, nodes: &[Name]| Placement { name: name.into(), nodes: nodes.to_vec() };
             Ok(vec![named("a", first), named("b", second)])
         };
         Ok(Arc::new(ByRule { generate, ..PLAIN }))

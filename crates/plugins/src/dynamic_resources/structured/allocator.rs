@@ -18,7 +18,9 @@ use crate::dynamic_resources::structured::search::{
 };
 use crate::dynamic_resources::structured::{Features, MAX_DEVICES_PER_CLAIM};
 use kubestep_api::intern::Symbol;
-use kubestep_api::{AllocationResult, DeviceAllocationMode, DeviceClass, Node, ResourceClaim};
+use kubestep_api::{
+    AllocationResult, DeviceAllocationMode, DeviceClass, Name, Node, ResourceClaim,
+};
 use kubestep_cel as cel;
 use kubestep_cel::Expression;
 use kubestep_framework::dra::AllocatedDevices;
@@ -54,7 +56,7 @@ pub struct Allocator {
     pub(super) look_limit: u64,
     /// The counters left, by the name of the pool alone: as upstream, pools of two drivers with the
     /// same name share the entry.
-    counters: Mutex<HashMap<Symbol, Arc<Counters>>>,
+    counters: Mutex<HashMap<Name, Arc<Counters>>>,
 }
 
 impl Allocator {
@@ -125,7 +127,7 @@ impl Allocator {
         known.entry(pool.id.name).or_insert_with(compute).clone()
     }
 
-    fn class(&self, name: Symbol) -> Option<&Arc<DeviceClass>> {
+    fn class(&self, name: Name) -> Option<&Arc<DeviceClass>> {
         self.classes.get(&NamespacedName::new(Symbol::EMPTY, name))
     }
 }
@@ -251,7 +253,7 @@ impl<'a> DeviceSearch<'a> {
         }
         let allocator = self.allocator;
         let class = allocator.class(name).ok_or_else(|| {
-            let missing = format!("deviceclass.resource.k8s.io {:?} not found", name.as_str());
+            let missing = format!("deviceclass.resource.k8s.io {:?} not found", name);
             fail(format!(": could not retrieve device class {name}: {missing}"))
         })?;
         let options = allocator.features.cel();

@@ -2,19 +2,17 @@
 //!
 //! Upstream: `NodeMatches` in `pools_incubating.go` and `deviceWithID`.
 
-use std::sync::Arc;
-
-use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
-use kubestep_api::{Device, Node, NodeSelector, ResourceSlice};
+use kubestep_api::{Device, Name, Node, NodeSelector, ResourceSlice};
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::error::PluginError;
+use std::sync::Arc;
 
 /// The nodes that can use a slice or a device.
 #[derive(Clone, Debug)]
 enum NodeReach {
     Nowhere,
-    Node(Symbol),
+    Node(Name),
     Everywhere,
     Selected(NodeMatcher),
     /// The node selector is invalid; the error.
@@ -22,7 +20,7 @@ enum NodeReach {
 }
 
 impl NodeReach {
-    fn new(name: Option<Symbol>, all: Option<bool>, selector: Option<&NodeSelector>) -> NodeReach {
+    fn new(name: Option<Name>, all: Option<bool>, selector: Option<&NodeSelector>) -> NodeReach {
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             return NodeReach::Node(name);
         }

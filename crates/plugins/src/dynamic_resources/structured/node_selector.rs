@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 
 use crate::dynamic_resources::structured::device::DeviceRef;
-use kubestep_api::intern::Symbol;
-use kubestep_api::{NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm};
+use kubestep_api::{
+    Name, NodeSelector, NodeSelectorOperator, NodeSelectorRequirement, NodeSelectorTerm,
+};
 use kubestep_framework::error::PluginError;
 
 /// The node selector for a claim with these devices; `None` if every node can use them. Without
@@ -16,7 +17,7 @@ use kubestep_framework::error::PluginError;
 /// A slice's selector has several terms.
 pub fn node_selector<'a>(
     devices: impl Iterator<Item = DeviceRef<'a>>,
-    node: Symbol,
+    node: Name,
     binds: bool,
 ) -> Result<Option<NodeSelector>, PluginError> {
     let mut term = NodeSelectorTerm::default();
@@ -49,7 +50,7 @@ pub fn node_selector<'a>(
 }
 
 /// Selects the node of that name.
-fn only(node: Symbol) -> NodeSelector {
+fn only(node: Name) -> NodeSelector {
     let name = NodeSelectorRequirement {
         key: "metadata.name".into(),
         operator: NodeSelectorOperator::In,
@@ -62,7 +63,7 @@ fn only(node: Symbol) -> NodeSelector {
 /// Adds the requirements that are not in the list yet; the order of values does not matter.
 fn add_new(to: &mut Vec<NodeSelectorRequirement>, from: &[NodeSelectorRequirement]) {
     let values = |requirement: &NodeSelectorRequirement| {
-        requirement.values.iter().copied().collect::<BTreeSet<Symbol>>()
+        requirement.values.iter().copied().collect::<BTreeSet<Name>>()
     };
     for requirement in from {
         let known = to.iter().any(|other| {

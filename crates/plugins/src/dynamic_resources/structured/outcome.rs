@@ -13,7 +13,7 @@ use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     AllocationConfigSource, AllocationResult, DeviceAllocationConfiguration,
-    DeviceAllocationResult, DeviceRequestAllocationResult, ResourceClaim, Uid,
+    DeviceAllocationResult, DeviceRequestAllocationResult, Name, ResourceClaim, Uid,
 };
 use kubestep_framework::dra::DeviceId;
 use kubestep_framework::error::PluginError;
@@ -78,7 +78,7 @@ impl DeviceSearch<'_> {
 
 /// A unique name for a share of a device. Upstream's is random; this one is the same in every
 /// run.
-fn share_id(claim: Uid, device: DeviceId, at: usize) -> Symbol {
+fn share_id(claim: Uid, device: DeviceId, at: usize) -> Name {
     derived_uid(&format!("{claim}/{device}/{at}")).to_string().into()
 }
 
@@ -89,7 +89,7 @@ fn class_config(
     rules: &SearchRules,
 ) -> Vec<DeviceAllocationConfiguration> {
     let mut config: Vec<DeviceAllocationConfiguration> = Vec::new();
-    let mut of_class: BTreeMap<Symbol, Range<usize>> = BTreeMap::new();
+    let mut of_class: BTreeMap<Name, Range<usize>> = BTreeMap::new();
     for data in requests.iter().filter_map(Alternatives::chosen) {
         let (class, name) = (data.class, data.view.name.full());
         let known = of_class.get(&class.metadata.name).filter(|_| rules.class_config_by_request);

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use crate::dynamic_resources::structured::Features;
 use crate::dynamic_resources::structured::device::PreparedSlice;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{CounterSet, Node, ResourceSlice};
+use kubestep_api::{CounterSet, Name, Node, ResourceSlice};
 use kubestep_framework::dra::taint_rules::tainted_slices;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
@@ -22,7 +22,7 @@ pub struct PoolId {
     /// The DRA driver, by name.
     pub driver: Symbol,
     /// The name, unique for the driver.
-    pub name: Symbol,
+    pub name: Name,
 }
 
 impl fmt::Display for PoolId {
@@ -61,7 +61,7 @@ pub struct DevicePool<'a> {
 #[derive(Clone, Default, Debug)]
 pub struct Slices {
     all: Vec<PreparedSlice>,
-    on_node: HashMap<Symbol, Vec<usize>>,
+    on_node: HashMap<Name, Vec<usize>>,
     anywhere: Vec<usize>,
     by_pool: BTreeMap<PoolId, Vec<usize>>,
 }
@@ -181,7 +181,7 @@ impl<'a> DevicePool<'a> {
         partitionable: bool,
     ) -> DevicePool<'a> {
         slices.sort_by_key(|slice| slice.slice.metadata.name);
-        let seen: BTreeSet<Symbol> = slices.iter().map(|slice| slice.slice.metadata.name).collect();
+        let seen: BTreeSet<Name> = slices.iter().map(|slice| slice.slice.metadata.name).collect();
         let other_node_slices: Vec<_> = match partitionable && slices.len() != all.len() {
             true => all,
             false => Vec::new(),

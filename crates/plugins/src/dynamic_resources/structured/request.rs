@@ -10,7 +10,7 @@ use crate::dynamic_resources::structured::device::DeviceRef;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     CapacityRequirements, DeviceAllocationMode, DeviceClass, DeviceRequest, DeviceSelector,
-    DeviceSubRequest, DeviceToleration, ExactDeviceRequest,
+    DeviceSubRequest, DeviceToleration, ExactDeviceRequest, Name,
 };
 use kubestep_cel::Expression;
 
@@ -19,7 +19,7 @@ use kubestep_cel::Expression;
 pub struct RequestView<'a> {
     /// The name; for an alternative, with the name of its request.
     pub name: RequestName,
-    pub class: Symbol,
+    pub class: Name,
     pub mode: DeviceAllocationMode,
     pub count: i64,
     pub admin_access: bool,

@@ -19,8 +19,7 @@ use crate::dynamic_resources::structured::pools::{DevicePool, PoolState};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData};
 use crate::dynamic_resources::structured::rules::AllDevices;
 use crate::dynamic_resources::structured::{MAX_DEVICES_PER_CLAIM, capacity};
-use kubestep_api::intern::Symbol;
-use kubestep_api::{DeviceTaint, DeviceToleration};
+use kubestep_api::{DeviceTaint, DeviceToleration, Name};
 use kubestep_api::{DeviceTaintEffect, DeviceTolerationOperator, Node, ResourceClaim};
 use kubestep_cel::Expression;
 use kubestep_framework::dra::DeviceId;
@@ -94,7 +93,7 @@ pub struct DeviceSearch<'a> {
     /// The devices allocated so far, by claim.
     pub picks: Vec<Vec<Pick<'a>>>,
     pub(super) matches: HashMap<(SearchPosition, DeviceId), bool>,
-    pub(super) consumed: HashMap<Symbol, Counters>,
+    pub(super) consumed: HashMap<Name, Counters>,
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
     allocating_capacity: HashMap<DeviceId, Capacities>,
     /// The number of steps, and of devices looked at.

@@ -16,7 +16,7 @@ use crate::dynamic_resources::structured::search::{
     DeviceSearch, SearchPosition, full_name, has_untolerated_taint, unmet_selector,
 };
 use kubestep_api::intern::Symbol;
-use kubestep_api::{DeviceAttribute, Node, ResourceClaim};
+use kubestep_api::{DeviceAttribute, Name, Node, ResourceClaim};
 use kubestep_framework::dra::DeviceId;
 
 /// What prevents an allocation on a node.
@@ -36,7 +36,7 @@ pub struct DeviceCounts {
     /// The request, or `request/alternative`.
     pub request: String,
     /// The device class, by name.
-    pub class: Symbol,
+    pub class: Name,
     /// The number of devices requested.
     pub wanted: usize,
     /// Whether all matching devices were requested.

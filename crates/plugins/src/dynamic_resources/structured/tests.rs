@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::dynamic_resources::structured::pools::Slices;
-use kubestep_api::intern::Symbol;
 use kubestep_api::{AllocationResult, DeviceRequest, Node, Object, ResourceClaim, ResourceSlice};
 use kubestep_config::KubeVersion;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId};
@@ -39,9 +38,9 @@ fn each(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn device_id(text: &str) -> DeviceId {
-    let mut parts = text.split('/').map(Symbol::new);
+    let mut parts = text.split('/');
     let mut next = || parts.next().unwrap();
-    DeviceId { driver: next(), pool: next(), device: next() }
+    DeviceId { driver: next().into(), pool: next().into(), device: next().into() }
 }
 
 /// The features that a case names, and the rules of the release that it names, or the default one.

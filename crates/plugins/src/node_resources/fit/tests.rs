@@ -1,5 +1,6 @@
 //! Tests of NodeResourcesFit: filter reasons, scores and hints.
 
+use kubestep_api::Name;
 use serde_json::{Value, json};
 
 use super::*;
@@ -192,7 +193,7 @@ fn placement_score(resources: &[(&str, i64)], pods: &[(Size, &str)], old: Option
     let assignments = pods
         .iter()
         .enumerate()
-        .map(|(at, (size, node))| (info(sized(&at.to_string(), *size)), Symbol::new(node)));
+        .map(|(at, (size, node))| (info(sized(&at.to_string(), *size)), Name::new(node)));
     let proposal = Proposal { placement: &placement, assignments: assignments.collect() };
     let cx = GroupContext {
         group: key("g"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{GroupOutcome, GroupVerdict, PodGroupCycle};
 use crate::Scheduler;
 use crate::cycle::{Cycle, Failure};
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::PodInfo;
@@ -23,7 +24,7 @@ pub(super) enum PodAttempt {
 
 /// A pod that was assumed in the snapshot.
 pub(super) struct Placed {
-    pub node: Symbol,
+    pub node: Name,
     /// The status of Permit: Success or Wait.
     pub permit: Status,
     /// Set when the pod fits only after preemption.
@@ -145,7 +146,7 @@ impl PodGroupCycle<'_> {
 
     /// Puts the pod on the node in the snapshot alone. The lists of nodes with affinity stay as
     /// they were, as upstream.
-    fn assume_in_snapshot(&mut self, cycle: &mut Cycle, node: Symbol) {
+    fn assume_in_snapshot(&mut self, cycle: &mut Cycle, node: Name) {
         let assumed = cycle.pod_on(node, &self.scheduler.cluster.features);
         self.change_in_snapshot(node, |info| info.add_pod(assumed.clone()));
         self.scheduler.cluster.shared.pod_groups.assume(&assumed.pod);
@@ -154,7 +155,7 @@ impl PodGroupCycle<'_> {
     }
 
     /// Changes a node for the simulation alone.
-    pub(super) fn change_in_snapshot(&mut self, node: Symbol, change: impl FnOnce(&mut NodeInfo)) {
+    pub(super) fn change_in_snapshot(&mut self, node: Name, change: impl FnOnce(&mut NodeInfo)) {
         let snapshot = &mut self.scheduler.cluster.snapshot;
         let changed = snapshot.change_node(node, change);
         let cache = &mut self.scheduler.algorithm.answers.cache;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{GroupOutcome, PodGroupCycle};
 use crate::cycle::Cycle;
-use kubestep_api::PodGroup;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Name, PodGroup};
 use kubestep_framework::node::ImageState;
 use kubestep_framework::plugin::Preemption;
 use kubestep_framework::pod::PodInfo;
@@ -125,7 +125,7 @@ fn preempting_plugin(fresh: &[Cycle]) -> Result<&dyn PreemptionRules, Status> {
 /// The copies that upstream works on do not count on how many nodes an image is.
 pub(super) fn forget_image_counts(snapshot: &mut Snapshot) {
     let with_images = snapshot.iter().filter(|node| !node.image_states.is_empty());
-    let names: Vec<Symbol> = with_images.map(|node| node.name).collect();
+    let names: Vec<Name> = with_images.map(|node| node.name).collect();
     for name in names {
         snapshot.change_node(name, |node| {
             let uncounted = |image: &ImageState| ImageState { num_nodes: 0, ..*image };

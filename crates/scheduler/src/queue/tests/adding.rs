@@ -11,7 +11,7 @@ fn pods_are_popped_by_priority_then_time() {
     bench.advance(SECOND);
     bench.add(&pod("later", 100));
     assert_eq!(bench.names()[0], ["high", "medium", "later", "low"]);
-    let popped: Vec<_> = (0..4).map(|_| bench.pop().key().name.as_str()).collect();
+    let popped: Vec<_> = (0..4).map(|_| bench.pop().key().name.text()).collect();
     assert_eq!(popped, ["high", "medium", "later", "low"]);
     assert_eq!(bench.queue.scheduling_cycle(), 4);
     assert_eq!(bench.with(|queue, cx| queue.pop(cx)), None);

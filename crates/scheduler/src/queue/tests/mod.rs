@@ -174,10 +174,10 @@ impl Bench {
     }
 
     /// Names in queue order: active, in backoff, unschedulable or gated, in flight.
-    fn names(&self) -> [Vec<&'static str>; 4] {
+    fn names(&self) -> [Vec<String>; 4] {
         let waiting = self.queue.unschedulable.iter().map(Arc::as_ref).collect();
         let lists = [self.queue.active(), self.queue.backoff(), waiting, self.queue.in_flight()];
-        lists.map(|pods| pods.into_iter().map(|pod| pod.key().name.as_str()).collect())
+        lists.map(|pods| pods.into_iter().map(|pod| pod.key().name.to_string()).collect())
     }
 }
 
@@ -202,7 +202,7 @@ fn pod(name: &str, priority: i32) -> Pod {
 }
 
 fn labelled(mut pod: Pod, label: &str) -> Pod {
-    pod.metadata.labels.insert(label.into(), Symbol::EMPTY);
+    pod.metadata.labels.insert(label.into(), Name::EMPTY);
     pod
 }
 

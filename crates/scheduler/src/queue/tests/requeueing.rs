@@ -157,7 +157,7 @@ fn events_before_the_pop_do_not_count() {
     let asked = bench.queue.drain_hints();
     let asked: Vec<_> = asked.iter().map(|hint| (hint.pod.name, hint.event.label())).collect();
     let expected = [("b", "PersistentVolumeAdd"), ("a", "NodeAdd")];
-    assert_eq!(asked, expected.map(|(pod, event)| (Symbol::new(pod), event.to_owned())));
+    assert_eq!(asked, expected.map(|(pod, event)| (Name::new(pod), event.to_owned())));
 }
 
 /// With GenericWorkload, a member of a pod group waits for its backoff only.

@@ -80,8 +80,8 @@ fn leftovers_are_flushed_and_marked() {
     bench.advance(Duration::MICROSECOND);
     bench.flush_leftover();
     let (first, second) = (bench.pop(), bench.pop());
-    assert_eq!((first.key().name.as_str(), first.flushed), ("high", true));
-    assert_eq!((second.key().name.as_str(), second.flushed), ("medium", true));
+    assert_eq!((first.key().name, first.flushed), ("high".into(), true));
+    assert_eq!((second.key().name, second.flushed), ("medium".into(), true));
     bench.fail(first, &["foo"], &[]);
     assert!(!bench.queued(&pod("high", 9)).flushed);
     let moves = bench.queue.drain_moves();

@@ -14,10 +14,11 @@ fn info(pod: &Pod) -> Arc<PodInfo> {
 }
 
 /// Each node with the names of the pods nominated to it.
-fn nominations(bench: &Bench) -> Vec<(&'static str, Vec<&'static str>)> {
+fn nominations(bench: &Bench) -> Vec<String> {
     let nominated = bench.queue.nominated_pods();
-    let names = |pods: &[Arc<PodInfo>]| pods.iter().map(|pod| pod.key().name.as_str()).collect();
-    nominated.iter().map(|(node, pods)| (node.as_str(), names(pods))).collect()
+    let name = |pod: &Arc<PodInfo>| format!(" {}", pod.key().name);
+    let of_node = |pods: &[Arc<PodInfo>]| pods.iter().map(name).collect::<String>();
+    nominated.iter().map(|(node, pods)| format!("{node}:{}", of_node(pods))).collect()
 }
 
 /// The cases of upstream's TestPriorityQueue_Update.
@@ -184,7 +185,7 @@ fn nominated_pods_are_those_of_the_queue() {
     bench.pop();
     let on_node = bench.queue.nominated_pods();
     let stub = &on_node.for_node("node1".into())[0];
-    assert_eq!((stub.key().name.as_str(), stub.uid()), ("a", "uid-a".into()));
+    assert_eq!((stub.key().name, stub.uid()), ("a".into(), "uid-a".into()));
     assert_eq!((stub.priority(), stub.pod.spec.priority), (0, None));
 }
 
@@ -200,11 +201,11 @@ fn nominations_are_replaced_and_rejected() {
     }
     let nominate = |bench: &mut Bench, pod: &Pod, node: Option<&str>| {
         let objects = bench.objects.clone();
-        bench.queue.add_nominated_pod(&info(pod), node.map(Symbol::new), &objects);
+        bench.queue.add_nominated_pod(&info(pod), node.map(Name::new), &objects);
     };
     nominate(&mut bench, &low, Some("node5"));
     nominate(&mut bench, &high, Some("node2"));
-    let expected = [("node1", vec!["medium"]), ("node5", vec!["low"]), ("node2", vec!["high"])];
+    let expected = ["node1: medium", "node5: low", "node2: high"];
     assert_eq!(nominations(&bench), expected);
     bench.pop();
     assert_eq!(nominations(&bench), expected);
@@ -215,13 +216,13 @@ fn nominations_are_replaced_and_rejected() {
     bench.objects.insert(Object::from(bound));
     nominate(&mut bench, &pod("bound", 0), Some("node1"));
     bench.queue.delete_nominated_pod_if_exists("uid-low".into());
-    assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("node4", vec!["high"])]);
+    assert_eq!(nominations(&bench), ["node1: medium", "node4: high"]);
     // An empty node ends a nomination, and so does `None` without a node in the pod's status.
     nominate(&mut bench, &low, Some("node4"));
     nominate(&mut bench, &high, None);
-    assert_eq!(nominations(&bench), [("node1", vec!["medium"]), ("node4", vec!["low"])]);
+    assert_eq!(nominations(&bench), ["node1: medium", "node4: low"]);
     nominate(&mut bench, &low, Some(""));
-    assert_eq!(nominations(&bench), [("node1", vec!["medium"])]);
+    assert_eq!(nominations(&bench), ["node1: medium"]);
 }
 
 /// If neither object of an update carries a nomination, the one in memory is kept.
@@ -233,10 +234,10 @@ fn an_update_that_does_not_speak_of_nominations_keeps_them() {
     let objects = bench.objects.clone();
     bench.queue.add_nominated_pod(&info(&plain), Some("node1".into()), &objects);
     bench.update(&plain, &annotated(plain.clone()));
-    assert_eq!(nominations(&bench), [("node1", vec!["a"])]);
+    assert_eq!(nominations(&bench), ["node1: a"]);
     let named = nominated(plain.clone(), "node2");
     bench.update(&plain, &named);
-    assert_eq!(nominations(&bench), [("node2", vec!["a"])]);
+    assert_eq!(nominations(&bench), ["node2: a"]);
     bench.update(&named, &plain);
     assert!(nominations(&bench).is_empty());
 }
@@ -246,7 +247,7 @@ fn deleting_a_pod_ends_its_nomination() {
     let mut bench = Bench::with_hints(&[]);
     let named = nominated(pod("a", 0), "node1");
     bench.add(&named);
-    assert_eq!(nominations(&bench), [("node1", vec!["a"])]);
+    assert_eq!(nominations(&bench), ["node1: a"]);
     bench.queue.delete(&named);
     assert!(nominations(&bench).is_empty() && bench.queue.nominated_pods().is_empty());
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Probe;
+use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
@@ -27,9 +28,9 @@ pub struct PreemptionProbe {
     /// The candidates, in the order found. The search ends when there are enough.
     pub candidates: Vec<Arc<NodeVictims>>,
     /// The other nodes that were tried, and why they are not candidates.
-    pub others: Vec<(Symbol, Status)>,
+    pub others: Vec<(Name, Status)>,
     /// Nodes that reject the pod for a reason that preemption does not help against.
-    pub unresolvable: Vec<Symbol>,
+    pub unresolvable: Vec<Name>,
 }
 
 impl Probe {
@@ -60,7 +61,7 @@ impl Probe {
         let (framework, state) = (&*self.framework, &state);
         let search = VictimSearch { cx, framework, state, budgets: &budgets };
         let run = dry_run(&search, rules, &resolvable, None);
-        let is_candidate = |name: Symbol| run.candidates.iter().any(|found| found.node == name);
+        let is_candidate = |name: Name| run.candidates.iter().any(|found| found.node == name);
         for node in resolvable.iter().filter_map(|id| self.snapshot.get(*id)) {
             let status = run.statuses.get(node.id);
             if !is_candidate(node.name) && !status.is_success() {
@@ -78,7 +79,7 @@ impl Probe {
             statuses.set_absent(rejected.status.clone());
             return Some(statuses);
         }
-        let left = |name: Symbol| {
+        let left = |name: Name| {
             let only = self.answers.iter().filter_map(|answer| answer.nodes.as_ref());
             only.into_iter().all(|nodes| nodes.contains(&name))
         };
