@@ -52,6 +52,12 @@ impl<K, V> Default for Shards<K, V> {
     }
 }
 
+impl<K: ShardKey, V: PartialEq> PartialEq for Shards<K, V> {
+    fn eq(&self, other: &Shards<K, V>) -> bool {
+        self.len == other.len && self.iter().all(|(key, value)| other.get(key) == Some(value))
+    }
+}
+
 impl<K: ShardKey, V> Shards<K, V> {
     /// The index of a key's piece; consecutive numbers are in pieces far apart.
     fn place(key: K) -> usize {
@@ -176,6 +182,11 @@ mod tests {
         *map.get_mut(&key(7)).unwrap() += 1;
         assert_eq!((map.len(), map.remove(&key(7))), (3_000, Some(7)));
         assert_eq!(map.values().sum::<usize>(), (0..3_000).sum::<usize>() - 7);
+        let mut copy = map.clone();
+        copy.insert(key(8), 0);
+        assert_ne!(map, copy);
+        copy.insert(key(8), 8);
+        assert_eq!(map, copy);
     }
 
     #[test]

@@ -119,9 +119,18 @@ fn unavailable_claims(
 fn allocate(
     allocator: &Allocator,
     state: &ClaimState,
-    node: &Node,
+    node: &Arc<Node>,
     extended: Option<(Arc<ResourceClaim>, extended::Mappings)>,
 ) -> Result<NodeAllocation, DeviceReason> {
+    // The requests of a claim for extended resources depend on the node.
+    if let (Some(of_pod), None) = (&state.demand, &extended) {
+        let claims = &of_pod.claims;
+        let found = allocator.allocate_for(&of_pod.demand, node, claims);
+        return match found.map_err(DeviceReason::Failed)? {
+            Some(results) => Ok(NodeAllocation { results, ..NodeAllocation::default() }),
+            None => Err(not_allocated(claims.clone(), Vec::new())),
+        };
+    }
     let (extended, mappings) = extended.map_or((None, Vec::new()), |(claim, m)| (Some(claim), m));
     let (pending, fresh): (Vec<usize>, Vec<usize>) =
         state.to_allocate().into_iter().partition(|at| state.claims[*at].allocation.is_some());
@@ -131,10 +140,14 @@ fn allocate(
     });
     let claims: Vec<Arc<ResourceClaim>> = own.collect();
     let Some(mut results) = allocator.allocate(node, &claims).map_err(DeviceReason::Failed)? else {
-        return Err(DeviceReason::NotAllocated(Wanted { claims, mappings }));
+        return Err(not_allocated(claims, mappings));
     };
     // As upstream, allocations that are pending for the group come last, whatever the order of
     // the claims.
     results.extend(pending.into_iter().filter_map(|at| state.claims[at].allocation.clone()));
-    Ok(NodeAllocation { results, extended, mappings, node_resources: Vec::new() })
+    Ok(NodeAllocation { results: results.into(), extended, mappings, node_resources: Vec::new() })
+}
+
+fn not_allocated(claims: Vec<Arc<ResourceClaim>>, mappings: extended::Mappings) -> DeviceReason {
+    DeviceReason::NotAllocated(Wanted { claims, mappings })
 }

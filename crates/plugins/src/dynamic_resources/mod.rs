@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::dynamic_resources::structured::DeviceShortage;
+use crate::dynamic_resources::structured::{DeviceShortage, KeptDevices};
 use crate::normalize::relative_to_highest;
 use crate::older_events;
 use crate::volumes;
@@ -102,6 +102,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         filter_seconds,
         binding_timeout: binding_timeout(&args),
         hints_allocatable: features.has(Switch::AllocatableRequeuesClaims),
+        kept: KeptDevices::default(),
     }))
 }
 
@@ -113,7 +114,7 @@ fn binding_timeout(args: &DynamicResourcesArgs) -> Duration {
 /// The devices that Filter allocated for the pod's claims on a node, by request.
 pub fn found_devices(state: &CycleState, node: Symbol) -> Vec<(Symbol, String)> {
     let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
-    let results = found.iter().flat_map(|found| &found.results);
+    let results = found.iter().flat_map(|found| found.results.iter());
     let devices = results.flat_map(|allocation| &allocation.devices.results);
     let name = |device: &kubestep_api::DeviceRequestAllocationResult| {
         format!("{}/{}/{}", device.driver, device.pool, device.device)
@@ -152,6 +153,8 @@ struct DynamicResources {
     binding_timeout: Duration,
     /// Whether it registers for changes of a node's allocatable resources.
     hints_allocatable: bool,
+    /// Saves time only: it changes no answer.
+    kept: KeptDevices,
 }
 
 /// Whether the scores of claims can differ. Older patch releases look at them without
@@ -214,7 +217,7 @@ impl Plugin for DynamicResources {
     /// The state is written first, even if PreFilter then rejects or skips the pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         state.write(ClaimState::default());
-        match pre_filter::prepare(cx, self.filter_seconds) {
+        match pre_filter::prepare(cx, self.filter_seconds, &self.kept) {
             Ok(prepared) => {
                 state.write(prepared);
                 PreFilterAnswer::default()

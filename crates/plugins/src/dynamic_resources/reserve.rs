@@ -23,6 +23,8 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
     if to_allocate.is_empty() || state.allocator.is_none() {
         return Status::SUCCESS;
     }
+    // From here on, other claims are to be allocated.
+    state.demand = None;
     let found = state.allocation_on(cx.node).filter(|found| !found.results.is_empty());
     let Some(found) = found else {
         let only_extended = to_allocate.iter().all(|at| Some(*at) == state.extended_index());
@@ -38,7 +40,7 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
         ));
     }
     let extended = state.extended_index();
-    for (at, allocation) in to_allocate.into_iter().zip(&found.results) {
+    for (at, allocation) in to_allocate.into_iter().zip(found.results.iter()) {
         let claim = &mut state.claims[at];
         claim.allocation = Some(allocation.clone());
         let special = found.extended.as_ref().filter(|_| Some(at) == extended);

@@ -84,7 +84,7 @@ mod tests {
         let mut state = ClaimState::default();
         state.claims = claims;
         let result = |requests: &&[&str]| serde_json::from_value(allocation(requests)).unwrap();
-        let results = found.iter().map(result).collect();
+        let results = Arc::new(found.iter().map(result).collect());
         let found = NodeAllocation { results, ..NodeAllocation::default() };
         state.found().allocations.insert("n".into(), Arc::new(found));
         state

@@ -11,7 +11,8 @@ use thiserror::Error;
 use crate::dynamic_resources::structured::constraint::ConstraintState;
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
-use crate::dynamic_resources::structured::pools::{DevicePool, PoolState, Slices};
+use crate::dynamic_resources::structured::kept::{Demand, Found};
+use crate::dynamic_resources::structured::pools::{DevicePool, NodePools, PoolState, Slices};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData, RequestView};
 use crate::dynamic_resources::structured::search::{
     DeviceSearch, SearchPosition, SearchStop, full_name,
@@ -21,9 +22,9 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{AllocationResult, DeviceAllocationMode, DeviceClass, Node, ResourceClaim};
 use kubestep_cel as cel;
 use kubestep_cel::Expression;
-use kubestep_framework::dra::AllocatedDevices;
+use kubestep_framework::dra::{AllocatedDevices, PoolDevices};
 use kubestep_framework::error::PluginError;
-use kubestep_framework::objects::{ByKey, Objects};
+use kubestep_framework::objects::ByKey;
 use kubestep_framework::pod::NamespacedName;
 
 /// Devices that a search looks at in a second, about as many as upstream on common hardware. It
@@ -48,29 +49,38 @@ pub enum AllocationError {
 #[derive(Debug)]
 pub struct Allocator {
     features: Features,
-    allocated: AllocatedDevices,
+    allocated: Arc<AllocatedDevices>,
     classes: ByKey<DeviceClass>,
-    pub(super) slices: Slices,
+    pub(super) slices: Arc<Slices>,
     pub(super) look_limit: u64,
     /// The counters left, by the name of the pool alone: as upstream, pools of two drivers with the
     /// same name share the entry.
     counters: Mutex<HashMap<Symbol, Arc<Counters>>>,
 }
 
+/// What a search on a node found.
+pub(super) struct SearchOutcome {
+    pub found: Result<Option<Vec<AllocationResult>>, AllocationError>,
+    pub steps: u64,
+    /// Whether it depends on other nodes too.
+    reads_counters: bool,
+}
+
 impl Allocator {
-    /// The slices and classes of `cx`, without the `allocated` devices. The search on a node may
-    /// take `seconds`; 0 for no limit.
+    /// Allocates devices of the slices, except the `allocated` ones. The search on a node may take
+    /// `seconds`; 0 for no limit.
     pub fn new(
         features: Features,
-        allocated: AllocatedDevices,
-        objects: &Objects,
+        allocated: Arc<AllocatedDevices>,
+        classes: ByKey<DeviceClass>,
+        slices: Arc<Slices>,
         seconds: u64,
     ) -> Allocator {
         Allocator {
             features,
             allocated,
-            classes: objects.device_classes.clone(),
-            slices: Slices::new(objects, features.taint_rules),
+            classes,
+            slices,
             look_limit: if seconds == 0 { u64::MAX } else { seconds * LOOKS_PER_SECOND },
             counters: Mutex::default(),
         }
@@ -82,7 +92,7 @@ impl Allocator {
     /// A claim, class or pool is invalid, or the search reached its time limit.
     pub fn allocate(
         &self,
-        node: &Node,
+        node: &Arc<Node>,
         claims: &[Arc<ResourceClaim>],
     ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
         self.allocate_counting(node, claims).0
@@ -91,27 +101,66 @@ impl Allocator {
     /// Like [`Allocator::allocate`], with the number of steps, which upstream's tests check.
     pub(crate) fn allocate_counting(
         &self,
-        node: &Node,
+        node: &Arc<Node>,
         claims: &[Arc<ResourceClaim>],
     ) -> (Result<Option<Vec<AllocationResult>>, AllocationError>, u64) {
-        let pools = match self.slices.pools(node, &self.features) {
-            Ok(pools) => pools,
-            Err(text) => {
-                let text = format!("gather pool information: {text}");
-                return (Err(AllocationError::Failed(text)), 0);
-            }
-        };
-        let mut search = DeviceSearch::new(self, node, claims, &pools);
+        match self.pools_of(node).map(|pools| self.search(node, claims, &pools)) {
+            Ok(outcome) => (outcome.found, outcome.steps),
+            Err(error) => (Err(error), 0),
+        }
+    }
+
+    /// Like [`Allocator::allocate`], for claims of a demand: what was found before for others of it
+    /// is valid while nothing of the node's pools was allocated or freed.
+    pub(crate) fn allocate_for(
+        &self,
+        demand: &Demand,
+        node: &Arc<Node>,
+        claims: &[Arc<ResourceClaim>],
+    ) -> Result<Found, AllocationError> {
+        let (pools, name) = (self.pools_of(node)?, node.metadata.name);
+        if let Some(known) = demand.on_node(name, &pools, &self.allocated) {
+            debug_assert_eq!(
+                self.search(node, claims, &pools).found.as_ref(),
+                Ok(&known.as_deref().cloned())
+            );
+            return Ok(known);
+        }
+        let SearchOutcome { found, reads_counters, .. } = self.search(node, claims, &pools);
+        let found = found?.map(Arc::new);
+        if !reads_counters && !found.iter().flat_map(|found| found.iter()).any(has_shares) {
+            demand.keep(name, pools, &self.allocated, found.clone());
+        }
+        Ok(found)
+    }
+
+    fn pools_of(&self, node: &Arc<Node>) -> Result<Arc<NodePools>, AllocationError> {
+        let pools = self.slices.pools_of(node, &self.features);
+        pools.map_err(|text| AllocationError::Failed(format!("gather pool information: {text}")))
+    }
+
+    pub(super) fn search(
+        &self,
+        node: &Node,
+        claims: &[Arc<ResourceClaim>],
+        pools: &[DevicePool],
+    ) -> SearchOutcome {
+        let mut search = DeviceSearch::new(self, node, claims, pools);
         let found = search.prepare().and_then(|()| search.run());
-        (finish(&search, found, &pools), search.steps)
+        SearchOutcome {
+            found: finish(&search, found, pools),
+            steps: search.steps,
+            reads_counters: search.reads_counters,
+        }
     }
 
     pub(super) fn features(&self) -> Features {
         self.features
     }
 
-    pub(super) fn allocated(&self) -> &AllocatedDevices {
-        &self.allocated
+    /// What is allocated of a pool.
+    pub(super) fn allocated_of(&self, pool: &DevicePool) -> Option<&PoolDevices> {
+        self.allocated.pool(pool.id).map(AsRef::as_ref)
     }
 
     pub(super) fn look_limit(&self) -> u64 {
@@ -119,7 +168,7 @@ impl Allocator {
     }
 
     /// The pool's counters less the consumption of the allocated devices.
-    pub(super) fn available_counters(&self, pool: &DevicePool<'_>) -> Arc<Counters> {
+    pub(super) fn available_counters(&self, pool: &DevicePool) -> Arc<Counters> {
         let mut known = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || Arc::new(counters::available(pool, &self.allocated));
         known.entry(pool.id.name).or_insert_with(compute).clone()
@@ -130,10 +179,15 @@ impl Allocator {
     }
 }
 
+/// Whether it has shares of devices, which are named after the claim.
+fn has_shares(allocation: &AllocationResult) -> bool {
+    allocation.devices.results.iter().any(|result| result.share_id.is_some())
+}
+
 fn finish(
     search: &DeviceSearch<'_>,
     found: Result<bool, SearchStop>,
-    pools: &[DevicePool<'_>],
+    pools: &[DevicePool],
 ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
     match found {
         Ok(true) => {
@@ -303,7 +357,7 @@ impl<'a> DeviceSearch<'a> {
 }
 
 /// Why the pool prevents requests for all devices: every pool must be complete and valid.
-fn unusable(pool: &DevicePool<'_>) -> Option<String> {
+fn unusable(pool: &DevicePool) -> Option<String> {
     let state = match pool.state {
         PoolState::Usable => return None,
         PoolState::Incomplete => "being updated",
