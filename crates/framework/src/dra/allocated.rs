@@ -66,6 +66,11 @@ impl AllocatedDevices {
         self.pools.get(&id)
     }
 
+    /// The pools of which something else may be allocated than of those of `other`.
+    pub fn changed_pools(&self, other: &AllocatedDevices) -> Vec<PoolId> {
+        self.pools.differences(&other.pools, Arc::ptr_eq)
+    }
+
     /// Whether any claim is allocated the device or a share of it.
     pub fn contains(&self, id: &DeviceId) -> bool {
         self.pool(id.of_pool()).is_some_and(|pool| pool.contains(id.device))

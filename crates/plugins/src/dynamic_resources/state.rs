@@ -38,6 +38,8 @@ pub struct FilterResults {
     pub allocations: HashMap<Symbol, Arc<NodeAllocation>>,
     /// The indices of allocated claims that cannot be used on the node.
     pub unavailable: HashMap<Symbol, Vec<usize>>,
+    /// Whether all nodes were asked at once: what was found is with the pod's demand.
+    pub at_once: bool,
 }
 
 /// Claims to be allocated, and what is kept for all of their specs.
@@ -162,12 +164,18 @@ impl ClaimState {
         places.filter(|(_, claim)| claim.is_unallocated()).map(|(at, _)| at).collect()
     }
 
+    /// The pod's demand, unless claims of it were allocated since.
+    pub(crate) fn unmet_demand(&self) -> Option<(&Allocator, &DemandOfPod)> {
+        let is_met = self.claims.iter().any(|claim| claim.allocation.is_some());
+        self.allocator.as_deref().zip(self.demand.as_deref()).filter(|_| !is_met)
+    }
+
     /// Filter's results so far.
     pub fn found(&self) -> MutexGuard<'_, FilterResults> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The allocation that Filter found for a node.
+    /// The allocation that Filter found for a node when it was asked about this node alone.
     pub(crate) fn allocation_on(&self, node: Symbol) -> Option<Arc<NodeAllocation>> {
         self.found().allocations.get(&node).cloned()
     }

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::dynamic_resources::structured::constraint::ConstraintState;
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
-use crate::dynamic_resources::structured::kept::{Demand, Found};
+use crate::dynamic_resources::structured::kept::{Demand, Found, FoundOnNode};
 use crate::dynamic_resources::structured::pools::{DevicePool, NodePools, PoolState, Slices};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData, RequestView};
 use crate::dynamic_resources::structured::search::{
@@ -24,6 +24,7 @@ use kubestep_cel as cel;
 use kubestep_cel::Expression;
 use kubestep_framework::dra::{AllocatedDevices, PoolDevices};
 use kubestep_framework::error::PluginError;
+use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::ByKey;
 use kubestep_framework::pod::NamespacedName;
 
@@ -110,31 +111,65 @@ impl Allocator {
         }
     }
 
-    /// Like [`Allocator::allocate`], for claims of a demand: what was found before for others of it
-    /// is valid while nothing of the node's pools was allocated or freed.
+    /// Like [`Allocator::allocate`] on the node in a slot, for claims of a demand: what was found
+    /// before for others of it is valid while nothing of the node's pools was allocated or freed.
     pub(crate) fn allocate_for(
         &self,
         demand: &Demand,
-        node: &Arc<Node>,
+        (slot, node): (NodeId, &Arc<Node>),
         claims: &[Arc<ResourceClaim>],
     ) -> Result<Found, AllocationError> {
-        let (pools, name) = (self.pools_of(node)?, node.metadata.name);
-        if let Some(known) = demand.on_node(name, &pools, &self.allocated) {
-            debug_assert_eq!(
-                self.search(node, claims, &pools).found.as_ref(),
-                Ok(&known.as_deref().cloned())
-            );
+        let pools = self.pools_of(node)?;
+        if let Some(known) = demand.on_node(slot, &pools, (self, claims)) {
             return Ok(known);
         }
-        let SearchOutcome { found, reads_counters, .. } = self.search(node, claims, &pools);
-        let found = found?.map(Arc::new);
-        if !reads_counters && !found.iter().flat_map(|found| found.iter()).any(has_shares) {
-            demand.keep(name, pools, &self.allocated, found.clone());
-        }
-        Ok(found)
+        let (found, kept) = self.search_to_keep(node, claims, pools);
+        kept.into_iter().for_each(|kept| demand.keep(slot, kept));
+        found
     }
 
-    fn pools_of(&self, node: &Arc<Node>) -> Result<Arc<NodePools>, AllocationError> {
+    /// What is found on a node, and the same to be kept if it depends on nothing but the claims'
+    /// specs, the node, its pools, and what is allocated of them.
+    pub(super) fn search_to_keep(
+        &self,
+        node: &Arc<Node>,
+        claims: &[Arc<ResourceClaim>],
+        pools: Arc<NodePools>,
+    ) -> (Result<Found, AllocationError>, Option<FoundOnNode>) {
+        let SearchOutcome { found, reads_counters, .. } = self.search(node, claims, &pools);
+        let found = found.map(|found| found.map(Arc::new));
+        let may_keep = |found: &&Found| {
+            !reads_counters && !found.iter().flat_map(|found| found.iter()).any(has_shares)
+        };
+        // An error names the claim.
+        let kept = found.as_ref().ok().filter(may_keep);
+        let kept = kept.map(|found| FoundOnNode::new(node, pools, &self.allocated, found.clone()));
+        (found, kept)
+    }
+
+    /// What is allocated of all pools.
+    pub(super) fn allocated(&self) -> &Arc<AllocatedDevices> {
+        &self.allocated
+    }
+
+    /// Whether what was found depends on the same pools and allocated devices as a search now.
+    pub(super) fn confirms(&self, kept: &FoundOnNode) -> bool {
+        let pools = self.pools_of(&kept.node);
+        pools.is_ok_and(|pools| Arc::ptr_eq(&pools, &kept.pools)) && kept.is_of(&self.allocated)
+    }
+
+    /// Whether a search finds the same, for debug builds.
+    pub(super) fn finds(&self, kept: &FoundOnNode, claims: &[Arc<ResourceClaim>]) -> bool {
+        let pools = self.slices.pools(&kept.node, &self.features);
+        let found = pools.map(|pools| self.search(&kept.node, claims, &pools).found);
+        found == Ok(Ok(kept.found.as_deref().cloned()))
+    }
+
+    /// The pools that a node can use.
+    ///
+    /// # Errors
+    /// A node selector is invalid.
+    pub(super) fn pools_of(&self, node: &Arc<Node>) -> Result<Arc<NodePools>, AllocationError> {
         let pools = self.slices.pools_of(node, &self.features);
         pools.map_err(|text| AllocationError::Failed(format!("gather pool information: {text}")))
     }

@@ -19,6 +19,7 @@ use kubestep_api::intern::Symbol;
 use kubestep_api::{AllocationResult, DeviceRequest, Node, Object, ResourceClaim, ResourceSlice};
 use kubestep_config::KubeVersion;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId};
+use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::Objects;
 
 const SITUATIONS: &[u8] = include_bytes!("tests/allocations.jsonl.gz");
@@ -109,7 +110,7 @@ fn difference(situation: &Value) -> Option<String> {
     let (found, steps) = allocator.allocate_counting(&node, &claims);
     let demand = Demand::new(&claims);
     for time in ["first", "second"] {
-        let again = allocator.allocate_for(&demand, &node, &claims);
+        let again = allocator.allocate_for(&demand, (NodeId(0), &node), &claims);
         let again = again.map(|found| found.as_deref().cloned());
         if again != found {
             return Some(format!(
