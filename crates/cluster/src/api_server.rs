@@ -148,7 +148,7 @@ impl ApiServer {
         self.remote.as_ref().map_or(0, Remote::unanswered)
     }
 
-    /// How many bindings by the remote API server the scheduler waits for.
+    /// How many writes of binding cycles the remote API server has not answered.
     pub fn bindings_in_flight(&self) -> usize {
         self.remote.as_ref().map_or(0, Remote::bindings_in_flight)
     }

@@ -59,7 +59,7 @@ impl Cluster {
     }
 
     fn claim(&self) -> ResourceClaim {
-        self.world.api().objects().resource_claims[&key("shared")].as_ref().clone()
+        self.world.api().objects().resource_claims.get(&key("shared")).unwrap().as_ref().clone()
     }
 
     fn make(&mut self, request: Request) -> RequestResult {

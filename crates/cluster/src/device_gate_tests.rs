@@ -42,7 +42,7 @@ fn user(name: &str, claim: &str) -> Pod {
 }
 
 fn claim_now(world: &World, name: &str) -> ResourceClaim {
-    world.api().objects().resource_claims[&key(name)].as_ref().clone()
+    world.api().objects().resource_claims.get(&key(name)).unwrap().as_ref().clone()
 }
 
 /// The users of a claim, as `resource/name`.

@@ -322,10 +322,14 @@ impl Remote {
         self.waiting.len()
     }
 
-    /// How many bindings by the API server are waited for.
+    /// How many writes of binding cycles the API server has not answered: bindings, and before them
+    /// those of PreBind. Each pod waits for one at a time.
     pub fn bindings_in_flight(&self) -> usize {
         let sent = self.waiting.values().filter_map(|key| self.sent.get(key));
-        sent.filter(|sent| matches!(sent.request, Request::Bind { .. })).count()
+        let binds = |request: &Request| {
+            !matches!(request, Request::Evict { .. } | Request::ExtenderBind { .. })
+        };
+        sent.filter(|sent| binds(&sent.request)).count()
     }
 
     /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.

@@ -267,7 +267,7 @@ impl Scheduler {
     /// Handles a change of any kind but pods and nodes.
     fn other_changed(&mut self, action: Action, objects: EventObjects, now: Time) {
         let kind = objects.new.as_ref().or(objects.old.as_ref()).map(Object::kind);
-        if matches!(kind, Some(Kind::DeviceClass | Kind::ResourceSlice | Kind::ResourceClaim)) {
+        if kind == Some(Kind::DeviceClass) {
             self.algorithm.answers.cache.clear(); // NodeResourcesFit ignores the extended resources of DRA devices
         }
         if let Some(Object::ResourceClaim(claim)) = objects.new.as_ref().or(objects.old.as_ref()) {

@@ -12,6 +12,7 @@ use kubestep_config::FeatureGates;
 use kubestep_framework::dra::{AllocatedDevices, counts_shares};
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
+use kubestep_plugins::dynamic_resources::structured::pools::Slices;
 use kubestep_plugins::dynamic_resources::structured::{Allocator, Features};
 
 /// The annotation of a claim that was made for a pod, with the name that the pod gives it.
@@ -74,7 +75,7 @@ impl Embedded {
             pod.is_some_and(|pod| pod.metadata.uid == uid)
         };
         let (mut deleted, mut freed) = (Vec::new(), Vec::new());
-        for claim in objects.resource_claims.values() {
+        for (_, claim) in objects.resource_claims.sorted() {
             let namespace = claim.metadata.namespace;
             let mut owners = claim.metadata.owner_references.iter();
             if owners.any(|it| it.kind == "Pod" && !exists(namespace, it.name, it.uid)) {
@@ -106,18 +107,10 @@ impl Embedded {
     /// Allocates devices to all claims of a namespace, "" for all, that have none: each on a
     /// random node.
     pub(super) fn allocate(&mut self, namespace: &str) -> Result<(), BenchError> {
-        let objects = self.world.api().objects();
-        let namespace = Symbol::new(namespace);
-        let is_meant = |claim: &&Arc<ResourceClaim>| {
-            let in_namespace = namespace.is_empty() || claim.metadata.namespace == namespace;
-            in_namespace && claim.status.allocation.is_none()
-        };
-        let claims: Vec<_> = objects.resource_claims.values().filter(is_meant).cloned().collect();
         let mut nodes: Vec<Arc<Node>> = self.world.api().nodes().cloned().collect();
         nodes.sort_by_key(|node| node.metadata.name);
-        for (claim, number) in claims.iter().zip(0..) {
-            let known = (self.world.api().objects(), self.world.scheduler().features());
-            let claim = allocated(known, claim, &nodes, number)?;
+        let known = (self.world.api().objects(), self.world.scheduler().features());
+        for claim in allocated(known, namespace, &nodes)? {
             self.work(|world| world.update(claim.into()));
         }
         self.take_records();
@@ -125,22 +118,43 @@ impl Embedded {
     }
 }
 
-/// Claim number `number` with devices of the first node that has them; where the search begins is
-/// random, but the same in every run.
+/// The claims of a namespace, "" for all, that have no devices, each with those of the first node
+/// that has them; where the search begins is random, but the same in every run.
 ///
 /// # Errors
-/// No node has them, or the claim is invalid.
+/// No node has them, or a claim is invalid.
 pub fn allocated(
     (objects, gates): (&Objects, &FeatureGates),
+    namespace: &str,
+    nodes: &[Arc<Node>],
+) -> Result<Vec<ResourceClaim>, BenchError> {
+    let (features, shares) = (Features::of(gates), counts_shares(gates));
+    let slices = Arc::new(Slices::new(objects, features.taint_rules, None));
+    let all = objects.resource_claims.sorted();
+    let mut taken = AllocatedDevices::default();
+    all.iter().for_each(|(_, claim)| taken.add(claim, shares));
+    let is_meant = |claim: &&Arc<ResourceClaim>| {
+        (namespace.is_empty() || claim.metadata.namespace == namespace)
+            && claim.status.allocation.is_none()
+    };
+    let mut done = Vec::new();
+    for (claim, number) in all.into_iter().map(|(_, claim)| claim).filter(is_meant).zip(0..) {
+        let (classes, taken_now) = (objects.device_classes.clone(), Arc::new(taken.clone()));
+        let allocator = Allocator::new(features, taken_now, classes, slices.clone(), 0);
+        let claim = on_some_node(&allocator, claim, nodes, number)?;
+        taken.add(&claim, shares);
+        done.push(claim);
+    }
+    Ok(done)
+}
+
+/// Claim number `number` with devices of the first node that has them.
+fn on_some_node(
+    allocator: &Allocator,
     claim: &Arc<ResourceClaim>,
     nodes: &[Arc<Node>],
     number: u64,
 ) -> Result<ResourceClaim, BenchError> {
-    let mut taken = AllocatedDevices::default();
-    for other in objects.resource_claims.values() {
-        taken.add(other, counts_shares(gates));
-    }
-    let allocator = Allocator::new(Features::of(gates), taken, objects, 0);
     let mut nodes: Vec<&Arc<Node>> = nodes.iter().collect();
     shuffle(&mut nodes, &mut SEED.wrapping_mul(2 * number + 1));
     for node in &nodes {

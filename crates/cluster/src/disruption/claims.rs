@@ -85,7 +85,7 @@ impl ApiServer {
             claim.metadata.namespace == pod.metadata.namespace
                 && users.any(|user| user.uid == pod.metadata.uid || user.name == pod.metadata.name)
         };
-        let claims = self.objects().resource_claims.values();
+        let claims = self.objects().resource_claims.sorted().into_iter().map(|(_, claim)| claim);
         for mut claim in claims.filter(used).cloned().collect::<Vec<_>>() {
             let claim = Arc::make_mut(&mut claim);
             let status = &mut claim.status;

@@ -58,9 +58,9 @@ fn renamed(text: Name, like: Name, name: Name) -> Name {
 
 /// Removes a deleted pod from the claims that it used. Returns which of them are free now.
 pub(super) fn free_claims(world: &mut World, pod: NamespacedName) -> Vec<String> {
-    let claims = world.api().objects().resource_claims.values();
-    let used: Vec<Arc<ResourceClaim>> =
-        claims.filter(|claim| is_used_by(claim, pod)).cloned().collect();
+    let claims = world.api().objects().resource_claims.sorted().into_iter();
+    let claims = claims.map(|(_, claim)| claim).filter(|claim| is_used_by(claim, pod));
+    let used: Vec<Arc<ResourceClaim>> = claims.cloned().collect();
     let mut notes = Vec::new();
     for mut claim in used {
         let changed = Arc::make_mut(&mut claim);
@@ -113,7 +113,8 @@ mod tests {
         let applied = edit("delete pod render").apply(&mut world).unwrap();
         assert_eq!(applied.notes, ["the devices of resourceclaim default/render are free"]);
         let claims = &world.api().objects().resource_claims;
-        let claim = &claims[&NamespacedName::new("default".into(), "render".into())];
+        let key = NamespacedName::new("default".into(), "render".into());
+        let claim = claims.get(&key).unwrap();
         assert!(claim.status.allocation.is_none() && claim.status.reserved_for.is_empty());
         world.run(10);
         let key = NamespacedName::new("default".into(), "train".into());

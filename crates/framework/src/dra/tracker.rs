@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::dra::AllocatedDevices;
 use crate::objects::Objects;
+use crate::objects::shards::Shards;
 use crate::pod::NamespacedName;
 use kubestep_api::{AllocationResult, ResourceClaim, Uid};
 
@@ -20,9 +21,9 @@ pub struct ClaimTracker {
     /// Allocations that are decided but not written, by the claim's UID.
     in_flight: BTreeMap<Uid, PendingAllocation>,
     /// The claims as last observed.
-    seen: BTreeMap<NamespacedName, Arc<ResourceClaim>>,
+    seen: Shards<NamespacedName, Arc<ResourceClaim>>,
     /// What is allocated, according to the observed changes.
-    allocated: AllocatedDevices,
+    allocated: Arc<AllocatedDevices>,
 }
 
 /// An allocation that is decided but not written.
@@ -39,7 +40,7 @@ impl ClaimTracker {
         objects.resource_claims.get(&key).map(|listed| self.newest(key, listed).clone())
     }
 
-    /// All claims, by namespace and name.
+    /// All claims, in no particular order.
     pub fn all<'a>(&'a self, objects: &'a Objects) -> impl Iterator<Item = &'a Arc<ResourceClaim>> {
         objects.resource_claims.iter().map(|(key, listed)| self.newest(*key, listed))
     }
@@ -54,23 +55,45 @@ impl ClaimTracker {
     }
 
     /// All devices that are allocated, written or not. Without `shares` a shared device counts as
-    /// dedicated.
-    pub fn allocated(&self, objects: &Objects, shares: bool) -> AllocatedDevices {
+    /// dedicated. The result shares the pools in which nothing changed with earlier ones.
+    pub fn allocated(&self, objects: &Objects, shares: bool) -> Arc<AllocatedDevices> {
         let mut allocated = self.allocated.clone();
-        for (key, listed) in objects.resource_claims.iter() {
-            if !self.seen.contains_key(key) {
-                allocated.add(self.newest(*key, listed), shares);
-            }
+        for claim in self.unseen(objects) {
+            Arc::make_mut(&mut allocated).add(claim, shares);
         }
         for in_flight in self.in_flight.values() {
-            allocated.add(&in_flight.claim, shares);
+            Arc::make_mut(&mut allocated).add(&in_flight.claim, shares);
         }
         allocated
     }
 
+    /// The listed claims that were not observed: none in a scheduler, which observes every change
+    /// of the list.
+    fn unseen<'a>(&'a self, objects: &'a Objects) -> Vec<&'a Arc<ResourceClaim>> {
+        let claims = &objects.resource_claims;
+        if self.seen.len() == claims.len() {
+            debug_assert!(claims.keys().all(|key| self.seen.contains_key(key)));
+            return Vec::new();
+        }
+        let listed = claims.sorted().into_iter();
+        let unseen = listed.filter(|(key, _)| !self.seen.contains_key(key));
+        unseen.map(|(key, listed)| self.newest(*key, listed)).collect()
+    }
+
+    /// Notes that the list has another version of the claim, or no longer has it.
+    pub fn observe(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
+        let listed = objects.resource_claims.get(&key).map(|listed| version(listed));
+        let is_newer =
+            |assumed: &Arc<ResourceClaim>| listed.is_some_and(|listed| version(assumed) > listed);
+        if self.assumed.get(&key).is_some_and(|assumed| !is_newer(assumed)) {
+            self.assumed.remove(&key);
+        }
+        self.track(objects, key, shares);
+    }
+
     /// Tracks whether the claim gained or lost an allocation. As upstream, only these two changes
     /// matter: an allocation is immutable until it is removed.
-    pub fn observe(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
+    fn track(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
         let new = self.get(objects, key);
         let old = match &new {
             Some(new) => self.seen.insert(key, new.clone()),
@@ -78,18 +101,18 @@ impl ClaimTracker {
         };
         let has_devices = |claim: &Arc<ResourceClaim>| claim.status.allocation.is_some();
         match (old.filter(has_devices), new.filter(has_devices)) {
-            (None, Some(new)) => self.allocated.add(&new, shares),
-            (Some(old), None) => self.allocated.remove(&old, shares),
+            (None, Some(new)) => Arc::make_mut(&mut self.allocated).add(&new, shares),
+            (Some(old), None) => Arc::make_mut(&mut self.allocated).remove(&old, shares),
             _ => {}
         }
     }
 
     /// Drops all observations and observes all claims again, as after a start.
     pub fn observe_all(&mut self, objects: &Objects, shares: bool) {
-        self.seen.clear();
-        self.allocated = AllocatedDevices::default();
-        for key in objects.resource_claims.keys() {
-            self.observe(objects, *key, shares);
+        self.seen = Shards::default();
+        self.allocated = Arc::default();
+        for (key, _) in objects.resource_claims.sorted() {
+            self.track(objects, *key, shares);
         }
     }
 
@@ -124,24 +147,22 @@ impl ClaimTracker {
 
     /// Stores a claim as returned by the API server. `false` if the list has a newer version.
     pub fn assume(&mut self, objects: &Objects, claim: Arc<ResourceClaim>, shares: bool) -> bool {
-        let newer = |key: &NamespacedName, claim: &ResourceClaim| {
-            let listed = objects.resource_claims.get(key);
-            listed.is_none_or(|listed| version(claim) >= version(listed))
-        };
-        self.assumed.retain(|key, claim| newer(key, claim));
         let key = NamespacedName::new(claim.metadata.namespace, claim.metadata.name);
-        if !newer(&key, &claim) {
+        let listed = objects.resource_claims.get(&key).map(|listed| version(listed));
+        if listed.is_some_and(|listed| version(&claim) < listed) {
             return false;
         }
-        self.assumed.insert(key, claim);
-        self.observe(objects, key, shares);
+        if listed.is_none_or(|listed| version(&claim) > listed) {
+            self.assumed.insert(key, claim);
+        }
+        self.track(objects, key, shares);
         true
     }
 
     /// Drops the assumed version of a claim.
     pub fn restore(&mut self, objects: &Objects, key: NamespacedName, shares: bool) {
         if self.assumed.remove(&key).is_some() {
-            self.observe(objects, key, shares);
+            self.track(objects, key, shares);
         }
     }
 }
@@ -200,7 +221,7 @@ mod tests {
         assert!(!tracker.assume(&objects, claim("4", &["old"]), true));
         assert!(tracker.assume(&objects, claim("6", &["a"]), true));
         assert_eq!(tracker.get(&objects, key()), Some(claim("6", &["a"])));
-        assert_eq!(tracker.allocated(&objects, true).dedicated.len(), 1);
+        assert_eq!(tracker.allocated(&objects, true).dedicated().count(), 1);
         objects.insert(Object::ResourceClaim(claim("7", &[])));
         assert_eq!(tracker.get(&objects, key()), Some(claim("7", &[])));
         tracker.assume(&objects, claim("8", &["a"]), true);
@@ -212,7 +233,7 @@ mod tests {
     fn pending_allocations_count_as_allocated() {
         let mut tracker = ClaimTracker::default();
         tracker.signal_pending("u".into(), claim("1", &["a", "b"]));
-        assert_eq!(tracker.allocated(&Objects::default(), true).dedicated.len(), 2);
+        assert_eq!(tracker.allocated(&Objects::default(), true).dedicated().count(), 2);
     }
 
     /// Upstream: allocatedDevices.onUpdate and onDelete.
@@ -223,7 +244,7 @@ mod tests {
             objects.insert(Object::ResourceClaim(claim));
             tracker.observe(&objects, key(), true);
             let allocated = tracker.allocated(&objects, true);
-            let mut names: Vec<_> = allocated.dedicated.iter().map(|id| id.device).collect();
+            let mut names: Vec<_> = allocated.dedicated().map(|id| id.device).collect();
             names.sort_unstable();
             names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" ")
         };

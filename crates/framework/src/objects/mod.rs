@@ -88,7 +88,7 @@ pub struct Objects {
     /// CSIStorageCapacities: free storage by class and topology.
     pub csi_storage_capacities: ByKey<CsiStorageCapacity>,
     pub volume_attachments: Sharded<VolumeAttachment>,
-    pub resource_claims: ByKey<ResourceClaim>,
+    pub resource_claims: Sharded<ResourceClaim>,
     pub resource_claim_templates: ByKey<ResourceClaimTemplate>,
     pub resource_slices: ByKey<ResourceSlice>,
     pub device_classes: ByKey<DeviceClass>,

@@ -51,6 +51,12 @@ impl<K, V> Default for Shards<K, V> {
     }
 }
 
+impl<K: ShardKey, V: PartialEq> PartialEq for Shards<K, V> {
+    fn eq(&self, other: &Shards<K, V>) -> bool {
+        self.len == other.len && self.iter().all(|(key, value)| other.get(key) == Some(value))
+    }
+}
+
 impl<K: ShardKey, V> Shards<K, V> {
     /// The index of a key's piece; consecutive numbers are in pieces far apart.
     fn place(key: K) -> usize {
@@ -90,6 +96,26 @@ impl<K: ShardKey, V> Shards<K, V> {
         let mut entries: Vec<(&K, &V)> = self.iter().collect();
         entries.sort_unstable_by_key(|(key, _)| **key);
         entries
+    }
+
+    /// The keys whose values differ from those of `other`, each once, in no particular order. Pieces
+    /// that both share are not looked into.
+    pub fn differences(&self, other: &Shards<K, V>, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
+        let longest = if self.pieces.is_empty() { &other.pieces } else { &self.pieces };
+        let mut found = Vec::new();
+        for at in 0..longest.len() {
+            let (own, others) = (self.pieces.get(at), other.pieces.get(at));
+            if own.zip(others).is_some_and(|(own, others)| Arc::ptr_eq(own, others)) {
+                continue;
+            }
+            let both = own.into_iter().flat_map(|piece| piece.iter());
+            let changed = both
+                .filter(|(key, value)| other.get(key).is_none_or(|others| !same(value, others)));
+            found.extend(changed.map(|(key, _)| *key));
+            let others = others.into_iter().flat_map(|piece| piece.keys());
+            found.extend(others.filter(|key| !self.contains_key(key)));
+        }
+        found
     }
 
     /// All keys, in no particular order.
@@ -175,6 +201,38 @@ mod tests {
         *map.get_mut(&key(7)).unwrap() += 1;
         assert_eq!((map.len(), map.remove(&key(7))), (3_000, Some(7)));
         assert_eq!(map.values().sum::<usize>(), (0..3_000).sum::<usize>() - 7);
+        let mut copy = map.clone();
+        copy.insert(key(8), 0);
+        assert_ne!(map, copy);
+        copy.insert(key(8), 8);
+        assert_eq!(map, copy);
+    }
+
+    #[test]
+    fn differences_are_what_one_has_or_has_another_value_of() {
+        let (mut map, empty) = (Shards::default(), Shards::default());
+        for number in 0..3_000 {
+            map.insert(key(number), number);
+        }
+        let mut copy = map.clone();
+        let differences = |a: &Shards<Name, usize>, b: &Shards<Name, usize>| {
+            let mut keys = a.differences(b, |a, b| a == b);
+            keys.sort_unstable();
+            keys
+        };
+        assert!(differences(&map, &copy).is_empty());
+        copy.insert(key(1), 0);
+        copy.remove(&key(2));
+        copy.insert(key(3_000), 0);
+        copy.insert(key(3), 3);
+        let mut changed = [key(1), key(2), key(3_000)];
+        changed.sort_unstable();
+        assert_eq!(differences(&map, &copy), changed);
+        assert_eq!(differences(&copy, &map), changed);
+        assert_eq!(
+            (differences(&map, &empty).len(), differences(&empty, &map).len()),
+            (3_000, 3_000)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::ClusterTarget;
 use crate::failure::RequestFailure;
 use kubestep_api::decode::{Decoded, Text, decode};
-use kubestep_api::{Kind, Node, Object, ResourceClaim};
+use kubestep_api::{Kind, Node, Object};
 use kubestep_bench::BenchError;
 use kubestep_bench::embedded::allocated;
 use kubestep_framework::objects::Objects;
@@ -17,22 +17,15 @@ const PREFIX: &str = "/apis/resource.k8s.io/v1";
 impl ClusterTarget {
     /// Allocates devices to the claims of a namespace, "" for all, that have none.
     pub(super) fn allocate(&mut self, namespace: &str) -> Result<(), BenchError> {
-        let (mut objects, nodes) = self.runtime.block_on(self.devices()).map_err(|failure| {
+        let (objects, nodes) = self.runtime.block_on(self.devices()).map_err(|failure| {
             format!("what claims are allocated from cannot be listed: {failure}")
         })?;
-        let is_meant = |claim: &&Arc<ResourceClaim>| {
-            let in_namespace = namespace.is_empty() || claim.metadata.namespace == namespace;
-            in_namespace && claim.status.allocation.is_none()
-        };
-        let claims: Vec<_> = objects.resource_claims.values().filter(is_meant).cloned().collect();
-        for (claim, number) in claims.iter().zip(0..) {
-            let claim = allocated((&objects, &self.gates), claim, &nodes, number)?;
+        for claim in allocated((&objects, &self.gates), namespace, &nodes)? {
             let (namespace, name) = (claim.metadata.namespace, claim.metadata.name);
             let path = format!("{PREFIX}/namespaces/{namespace}/resourceclaims/{name}/status");
             let status = json!({"status": {"allocation": claim.status.allocation}});
             let done = self.runtime.block_on(self.requests.patch(&path, &status));
             done.map_err(|failure| format!("{path}: {failure}"))?;
-            objects.insert(claim.into());
         }
         Ok(())
     }

@@ -206,7 +206,8 @@ mod tests {
     use crate::scheduling::stand_in::StandIn;
     use kubestep_config as config;
     use kubestep_config::FeatureGates;
-    use kubestep_framework::testing::{node, pod};
+    use kubestep_framework::testing::{node, object, pod};
+    use serde_json::json;
 
     fn scheduling(server: &StandIn) -> (Scheduling, mpsc::Receiver<SchedulingReport>) {
         let (registry, features) = (kubestep_plugins::registry(), FeatureGates::default());
@@ -243,6 +244,46 @@ mod tests {
         scheduling.answered = Instant::now().checked_sub(HANGS).unwrap();
         while scheduling.turn() {}
         assert_eq!(server.writes().len(), 100);
+    }
+
+    #[test]
+    fn no_cycle_begins_while_many_claims_are_written() {
+        let server = StandIn::default();
+        let (mut scheduling, _reported) = scheduling(&server);
+        server.with(|server| server.holds_answers = true);
+        server.put(node("n").into());
+        server.put(object(json!({"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}})));
+        let devices: Vec<_> = (0..100).map(|i| json!({"name": format!("d{i}")})).collect();
+        server.put(object(json!({
+            "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {
+                "driver": "d", "nodeName": "n", "devices": devices,
+                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+            },
+        })));
+        let exactly = json!({"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1});
+        for i in 0..100 {
+            server.put(object(json!({
+                "kind": "ResourceClaim",
+                "metadata": {"name": format!("c{i}"), "namespace": "default", "uid": format!("c{i}")},
+                "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+            })));
+            let claim = json!({"name": "c", "resourceClaimName": format!("c{i}")});
+            server.put(object(json!({
+                "kind": "Pod",
+                "metadata": {"name": format!("p{i}"), "namespace": "default", "uid": format!("p{i}")},
+                "spec": {"schedulerName": "default-scheduler", "resourceClaims": [claim]},
+            })));
+        }
+        while scheduling.turn() {}
+        let updates = || {
+            let writes = server.writes();
+            writes.iter().filter(|write| write.starts_with("update ResourceClaim")).count()
+        };
+        assert_eq!(updates(), BINDINGS);
+        // With the answers the same pods go on: their claims are written once more.
+        server.with(|server| server.answer_held(2 * BINDINGS));
+        while scheduling.turn() {}
+        assert_eq!(updates(), 2 * BINDINGS);
     }
 
     #[test]

@@ -123,6 +123,11 @@ impl StandInServer {
                 let condition = patch.condition.into_iter();
                 pod.status.conditions.extend(condition);
             }),
+            Request::Update { after, .. } => {
+                let key = after.key();
+                self.put(after);
+                Ok(self.objects.get(&key).cloned().map_or(WriteOutcome::Gone, WriteOutcome::Object))
+            }
             _ => Ok(WriteOutcome::Done),
         }
     }

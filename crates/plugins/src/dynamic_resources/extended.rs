@@ -54,7 +54,8 @@ pub(crate) fn claim_for(cx: &CycleContext<'_>) -> Option<ClaimWithScalars> {
     if !served {
         return None;
     }
-    let existing = cx.shared.claims.all(cx.objects).find(|claim| is_claim_of(claim, pod)).cloned();
+    let existing = cx.shared.claims.all(cx.objects).filter(|claim| is_claim_of(claim, pod));
+    let existing = existing.min_by_key(|claim| key(claim)).cloned();
     let claim = existing.unwrap_or_else(|| Arc::new(in_memory_claim(pod)));
     Some((claim, Resource::from_list(&requests).scalars.to_vec()))
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::dynamic_resources::structured::{Allocator, binding_conditions};
-use kubestep_api::{Duration, Node, ResourceClaim};
-use kubestep_framework::node::NodeInfo;
+use kubestep_api::{Duration, Name, Node, ResourceClaim};
+use kubestep_framework::node::{NodeId, NodeInfo};
 use kubestep_framework::plugin::CycleContext;
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 use super::conditions::{Readiness, is_timed_out, readiness};
 use super::extended;
@@ -45,6 +45,33 @@ pub fn filter(
     status
 }
 
+/// The statuses of all nodes, if nothing has to be done but to allocate the claims of the pod's spec.
+pub fn on_all_nodes(cx: &CycleContext<'_>, state: &ClaimState) -> Option<DistinctStatuses> {
+    let (allocator, of_pod) = state.unmet_demand()?;
+    let allocates_all = of_pod.claims.len() == state.claims.len();
+    if !allocates_all || state.extended().is_some() || node_resources::is_on(cx.features) {
+        return None;
+    }
+    let fits = of_pod.demand.pass(allocator, cx.snapshot, &of_pod.claims)?;
+    state.found().at_once = true;
+    let rejection = not_allocated(Vec::new(), Vec::new()).rejection(Name::EMPTY, cx.features);
+    let by_slot = fits.into_iter().map(|fits| u16::from(!fits)).collect();
+    Some(DistinctStatuses { statuses: vec![Status::SUCCESS, rejection], by_slot })
+}
+
+/// The allocation that Filter found for a node.
+pub(super) fn allocation_on(state: &ClaimState, node: &NodeInfo) -> Option<Arc<NodeAllocation>> {
+    let (known, at_once) = (state.allocation_on(node.name), state.found().at_once);
+    if known.is_some() || !at_once {
+        return known;
+    }
+    // Also after Reserve: a group reserves what it tried before.
+    let (allocator, of_pod) = state.allocator.as_ref().zip(state.demand.as_ref())?;
+    let node = (node.id, node.node.as_ref()?);
+    let results = allocator.allocate_for(&of_pod.demand, node, &of_pod.claims).ok()??;
+    Some(Arc::new(NodeAllocation { results, ..NodeAllocation::default() }))
+}
+
 /// The allocation for the pod on a node, or the reasons against it. The first reason decides the
 /// status; the second adds to it.
 pub(super) fn evaluate(
@@ -67,7 +94,7 @@ pub(super) fn evaluate(
     }
     let mut allocation = None;
     if let Some(allocator) = &state.allocator {
-        let found = allocate(allocator, state, object, extended);
+        let found = allocate(allocator, state, (node.id, object), extended);
         let mut found = match found {
             Ok(found) => found,
             Err(reason) => return Err((reason, unavailable)),
@@ -119,9 +146,17 @@ fn unavailable_claims(
 fn allocate(
     allocator: &Allocator,
     state: &ClaimState,
-    node: &Node,
+    node: (NodeId, &Arc<Node>),
     extended: Option<(Arc<ResourceClaim>, extended::Mappings)>,
 ) -> Result<NodeAllocation, DeviceReason> {
+    // The requests of a claim for extended resources depend on the node.
+    if let (Some((_, of_pod)), None) = (state.unmet_demand(), &extended) {
+        let found = allocator.allocate_for(&of_pod.demand, node, &of_pod.claims);
+        return match found.map_err(DeviceReason::Failed)? {
+            Some(results) => Ok(NodeAllocation { results, ..NodeAllocation::default() }),
+            None => Err(not_allocated(of_pod.claims.clone(), Vec::new())),
+        };
+    }
     let (extended, mappings) = extended.map_or((None, Vec::new()), |(claim, m)| (Some(claim), m));
     let (pending, fresh): (Vec<usize>, Vec<usize>) =
         state.to_allocate().into_iter().partition(|at| state.claims[*at].allocation.is_some());
@@ -130,11 +165,16 @@ fn allocate(
         _ => state.claims[at].claim.clone(),
     });
     let claims: Vec<Arc<ResourceClaim>> = own.collect();
-    let Some(mut results) = allocator.allocate(node, &claims).map_err(DeviceReason::Failed)? else {
-        return Err(DeviceReason::NotAllocated(Wanted { claims, mappings }));
+    let Some(mut results) = allocator.allocate(node.1, &claims).map_err(DeviceReason::Failed)?
+    else {
+        return Err(not_allocated(claims, mappings));
     };
     // As upstream, allocations that are pending for the group come last, whatever the order of
     // the claims.
     results.extend(pending.into_iter().filter_map(|at| state.claims[at].allocation.clone()));
-    Ok(NodeAllocation { results, extended, mappings, node_resources: Vec::new() })
+    Ok(NodeAllocation { results: results.into(), extended, mappings, node_resources: Vec::new() })
+}
+
+fn not_allocated(claims: Vec<Arc<ResourceClaim>>, mappings: extended::Mappings) -> DeviceReason {
+    DeviceReason::NotAllocated(Wanted { claims, mappings })
 }

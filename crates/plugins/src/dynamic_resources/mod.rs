@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::dynamic_resources::structured::DeviceShortage;
+use crate::dynamic_resources::structured::{DeviceShortage, KeptDevices};
 use crate::normalize::relative_to_highest;
 use crate::older_events;
 use crate::volumes;
@@ -102,6 +102,7 @@ pub fn build(args: &ProfileArgs, features: &FeatureGates) -> Built {
         filter_seconds,
         binding_timeout: binding_timeout(&args),
         hints_allocatable: features.has(Switch::AllocatableRequeuesClaims),
+        kept: KeptDevices::default(),
     }))
 }
 
@@ -111,9 +112,10 @@ fn binding_timeout(args: &DynamicResourcesArgs) -> Duration {
 }
 
 /// The devices that Filter allocated for the pod's claims on a node, by request.
-pub fn found_devices(state: &CycleState, node: Name) -> Vec<(Symbol, String)> {
-    let found = state.read::<ClaimState>().and_then(|state| state.allocation_on(node));
-    let results = found.iter().flat_map(|found| &found.results);
+pub fn found_devices(state: &CycleState, node: &NodeInfo) -> Vec<(Symbol, String)> {
+    let state = state.read::<ClaimState>();
+    let found = state.and_then(|state| filter::allocation_on(state, node));
+    let results = found.iter().flat_map(|found| found.results.iter());
     let devices = results.flat_map(|allocation| &allocation.devices.results);
     let name = |device: &kubestep_api::DeviceRequestAllocationResult| {
         format!("{}/{}/{}", device.driver, device.pool, device.device)
@@ -152,6 +154,8 @@ struct DynamicResources {
     binding_timeout: Duration,
     /// Whether it registers for changes of a node's allocatable resources.
     hints_allocatable: bool,
+    /// Saves time only: it changes no answer.
+    kept: KeptDevices,
 }
 
 /// Whether the scores of claims can differ. Older patch releases look at them without
@@ -214,7 +218,7 @@ impl Plugin for DynamicResources {
     /// The state is written first, even if PreFilter then rejects or skips the pod.
     fn pre_filter(&self, cx: &CycleContext<'_>, state: &mut CycleState) -> PreFilterAnswer {
         state.write(ClaimState::default());
-        match pre_filter::prepare(cx, self.filter_seconds) {
+        match pre_filter::prepare(cx, self.filter_seconds, &self.kept) {
             Ok(prepared) => {
                 state.write(prepared);
                 PreFilterAnswer::default()
@@ -236,9 +240,12 @@ impl Plugin for DynamicResources {
     }
 
     fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
-        let nothing = state.read::<ClaimState>()?.is_empty();
+        let state = state.read::<ClaimState>()?;
+        if !state.is_empty() {
+            return filter::on_all_nodes(cx, state);
+        }
         let (statuses, by_slot) = (vec![Status::SUCCESS], vec![0; cx.snapshot.slots()]);
-        nothing.then_some(DistinctStatuses { statuses, by_slot })
+        Some(DistinctStatuses { statuses, by_slot })
     }
 
     /// If an earlier PreFilter plugin ended the cycle, this plugin's state is missing: the error
@@ -263,7 +270,7 @@ impl Plugin for DynamicResources {
             return Ok(0);
         }
         let state = state.read::<ClaimState>().ok_or_else(not_found)?;
-        score::score(state, node.name, cx.features.has(Switch::AllocatedClaimsScored))
+        score::score(state, node, cx.features.has(Switch::AllocatedClaimsScored))
     }
 
     fn scores(
@@ -272,7 +279,8 @@ impl Plugin for DynamicResources {
         state: &CycleState,
         nodes: &[NodeId],
     ) -> Option<Vec<i64>> {
-        let nothing = !scores_claims(cx) || state.read::<ClaimState>()?.is_empty();
+        let is_zero = |state: &ClaimState| state.is_empty() || score::are_zero(state);
+        let nothing = !scores_claims(cx) || is_zero(state.read::<ClaimState>()?);
         nothing.then(|| vec![0; nodes.len()])
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::dynamic_resources::structured::{Allocator, Features};
+use crate::dynamic_resources::structured::{Allocator, Features, KeptDevices};
 use crate::volumes::unresolvable;
+use kubestep_api::ResourceClaim;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_framework::dra::counts_shares;
 use kubestep_framework::plugin::CycleContext;
@@ -11,14 +12,19 @@ use kubestep_framework::status::Status;
 
 use super::claims::{check_requests, resolve};
 use super::extended;
-use super::state::{ClaimOfPod, ClaimState};
+use super::state::{ClaimOfPod, ClaimState, DemandOfPod};
 use super::workload;
 
-/// The state for the pod; `seconds` limits the search for devices on a node.
+/// The state for the pod; `seconds` limits the search for devices on a node. `kept` is what was
+/// kept from earlier cycles.
 ///
 /// # Errors
 /// The status that rejects the pod, or Skip if it has no claims.
-pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status> {
+pub fn prepare(
+    cx: &CycleContext<'_>,
+    seconds: u64,
+    kept: &KeptDevices,
+) -> Result<ClaimState, Status> {
     let claims = resolve(&cx.pod.pod, &cx.queue()).map_err(unresolvable)?;
     let mut state = ClaimState::default();
     state.user_owned = claims.len();
@@ -37,12 +43,30 @@ pub fn prepare(cx: &CycleContext<'_>, seconds: u64) -> Result<ClaimState, Status
         prepare_claim(cx, claim, Some(at) == extended)?;
     }
     if state.claims.iter().any(ClaimOfPod::is_unallocated) {
-        let shares = counts_shares(cx.features);
-        let allocated = cx.shared.claims.allocated(cx.objects, shares);
-        let features = Features::of(cx.features);
-        state.allocator = Some(Arc::new(Allocator::new(features, allocated, cx.objects, seconds)));
+        state.allocator = Some(Arc::new(allocator(cx, seconds, kept)));
+        state.demand = demand(cx, &state.claims, kept);
     }
     Ok(state)
+}
+
+fn allocator(cx: &CycleContext<'_>, seconds: u64, kept: &KeptDevices) -> Allocator {
+    let allocated = cx.shared.claims.allocated(cx.objects, counts_shares(cx.features));
+    let features = Features::of(cx.features);
+    let slices = kept.slices(cx.objects, features, cx.snapshot.len());
+    Allocator::new(features, allocated, cx.objects.device_classes.clone(), slices, seconds)
+}
+
+/// What is kept for the claims to be allocated, unless one is pending for the group.
+fn demand(
+    cx: &CycleContext<'_>,
+    claims: &[ClaimOfPod],
+    kept: &KeptDevices,
+) -> Option<Arc<DemandOfPod>> {
+    let unallocated = claims.iter().filter(|claim| claim.is_unallocated());
+    let fresh = unallocated.map(|claim| claim.allocation.is_none().then(|| claim.claim.clone()));
+    let claims: Vec<Arc<ResourceClaim>> = fresh.collect::<Option<_>>()?;
+    let demand = kept.demand(cx.objects, &claims)?;
+    Some(Arc::new(DemandOfPod { claims, demand }))
 }
 
 /// An allocated claim is usable where its node selector matches; a claim that another pod is

@@ -10,6 +10,7 @@ use kubestep_framework::status::Status;
 
 use super::claims::is_reserved_for;
 use super::extended::{IN_MEMORY_NAME, delete_claim};
+use super::filter;
 use super::node_resources;
 use super::post_filter::key;
 use super::state::ClaimState;
@@ -23,7 +24,9 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
     if to_allocate.is_empty() || state.allocator.is_none() {
         return Status::SUCCESS;
     }
-    let found = state.allocation_on(cx.node).filter(|found| !found.results.is_empty());
+    let node = cx.snapshot.by_name(cx.node);
+    let found = node.and_then(|node| filter::allocation_on(state, node));
+    let found = found.filter(|found| !found.results.is_empty());
     let Some(found) = found else {
         let only_extended = to_allocate.iter().all(|at| Some(*at) == state.extended_index());
         return match only_extended {
@@ -38,7 +41,7 @@ pub fn reserve(cx: &mut BindContext<'_>, state: &mut ClaimState) -> Status {
         ));
     }
     let extended = state.extended_index();
-    for (at, allocation) in to_allocate.into_iter().zip(&found.results) {
+    for (at, allocation) in to_allocate.into_iter().zip(found.results.iter()) {
         let claim = &mut state.claims[at];
         claim.allocation = Some(allocation.clone());
         let special = found.extended.as_ref().filter(|_| Some(at) == extended);

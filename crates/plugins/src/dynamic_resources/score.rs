@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use kubestep_api::intern::Symbol;
-use kubestep_api::{AllocationResult, Name, ResourceClaim};
+use kubestep_api::{AllocationResult, ResourceClaim};
+use kubestep_framework::node::NodeInfo;
 use kubestep_framework::status::Status;
 
-use super::state::ClaimState;
+use super::filter;
+use super::state::{ClaimOfPod, ClaimState};
 
 /// The maximum number of alternatives in a request.
 const MAX_ALTERNATIVES: i64 = 8;
@@ -16,8 +18,8 @@ const MAX_ALTERNATIVES: i64 = 8;
 ///
 /// # Errors
 /// Filter stored fewer allocations for the node than there are claims to allocate.
-pub fn score(state: &ClaimState, node: Name, knows_allocated: bool) -> Result<i64, Status> {
-    let Some(found) = state.allocation_on(node) else { return Ok(0) };
+pub fn score(state: &ClaimState, node: &NodeInfo, knows_allocated: bool) -> Result<i64, Status> {
+    let Some(found) = filter::allocation_on(state, node) else { return Ok(0) };
     let mut new = found.results.iter();
     let mut score = 0;
     for claim in &state.claims {
@@ -28,6 +30,15 @@ pub fn score(state: &ClaimState, node: Name, knows_allocated: bool) -> Result<i6
         score += score_claim(&claim.claim, allocation);
     }
     Ok(score)
+}
+
+/// Whether all scores are 0: Filter allocated all claims on each node, and no request of theirs has
+/// alternatives.
+pub(super) fn are_zero(state: &ClaimState) -> bool {
+    let has_list = |claim: &ClaimOfPod| {
+        claim.claim.spec.devices.requests.iter().any(|request| request.exactly.is_none())
+    };
+    state.found().at_once && !state.claims.iter().any(has_list)
 }
 
 fn too_few(count: usize, knows_allocated: bool) -> Status {
@@ -59,6 +70,7 @@ mod tests {
 
     use super::*;
     use crate::dynamic_resources::state::{ClaimOfPod, NodeAllocation};
+    use kubestep_framework::node::NodeId;
 
     /// A claim with prioritized lists of these names, each with two alternatives.
     fn claim(lists: &[&str], allocated: &[&str]) -> ClaimOfPod {
@@ -80,11 +92,15 @@ mod tests {
         json!({"devices": {"results": results}})
     }
 
+    fn node(name: &str) -> NodeInfo {
+        NodeInfo::new(NodeId(0), name.into())
+    }
+
     fn state(claims: Vec<ClaimOfPod>, found: &[&[&str]]) -> ClaimState {
         let mut state = ClaimState::default();
         state.claims = claims;
         let result = |requests: &&[&str]| serde_json::from_value(allocation(requests)).unwrap();
-        let results = found.iter().map(result).collect();
+        let results = Arc::new(found.iter().map(result).collect());
         let found = NodeAllocation { results, ..NodeAllocation::default() };
         state.found().allocations.insert("n".into(), Arc::new(found));
         state
@@ -93,7 +109,7 @@ mod tests {
     #[test]
     fn earlier_alternatives_count_more_each_once() {
         let score =
-            |claims, found: &[&[&str]]| super::score(&state(claims, found), "n".into(), true);
+            |claims, found: &[&[&str]]| super::score(&state(claims, found), &node("n"), true);
         assert_eq!(score(vec![claim(&["x"], &[])], &[&["plain"]]), Ok(0));
         assert_eq!(score(vec![claim(&["x"], &[])], &[&["x/a", "x/a"]]), Ok(8));
         assert_eq!(score(vec![claim(&["x", "y"], &[])], &[&["x/b", "y/a"]]), Ok(15));
@@ -105,9 +121,9 @@ mod tests {
     fn a_node_without_allocation_scores_nothing_and_too_few_are_an_error() {
         let claims = vec![claim(&["x"], &[]), claim(&["y"], &[])];
         let state = state(claims, &[&["x/a"]]);
-        assert_eq!(score(&state, "other".into(), true), Ok(0));
+        assert_eq!(score(&state, &node("other"), true), Ok(0));
         assert_eq!(
-            score(&state, "n".into(), true).unwrap_err().message(),
+            score(&state, &node("n"), true).unwrap_err().message(),
             "number of allocations 1 is smaller than number of claims needing allocation"
         );
     }
@@ -116,9 +132,9 @@ mod tests {
     fn older_patch_releases_take_every_claim_for_a_new_one() {
         let both = || vec![claim(&["x"], &["x/a"]), claim(&["y"], &[])];
         let found = state(both(), &[&["y/b"]]);
-        assert_eq!(score(&found, "n".into(), true), Ok(8 + 7));
+        assert_eq!(score(&found, &node("n"), true), Ok(8 + 7));
         assert_eq!(
-            score(&found, "n".into(), false).unwrap_err().message(),
+            score(&found, &node("n"), false).unwrap_err().message(),
             "number of allocations 1 is smaller than number of claims"
         );
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 
-use crate::dynamic_resources::structured::Allocator;
+use crate::dynamic_resources::structured::{Allocator, Demand};
 use kubestep_api::intern::Symbol;
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{
@@ -19,7 +19,7 @@ use kubestep_framework::status::Status;
 #[derive(Clone, Default, Debug)]
 pub struct NodeAllocation {
     /// One result for each claim to be allocated.
-    pub results: Vec<AllocationResult>,
+    pub results: Arc<Vec<AllocationResult>>,
     /// The claim for extended resources, with its requests for this node.
     pub extended: Option<Arc<ResourceClaim>>,
     /// Which of that claim's requests serves which container.
@@ -38,6 +38,17 @@ pub struct FilterResults {
     pub allocations: HashMap<Name, Arc<NodeAllocation>>,
     /// The indices of allocated claims that cannot be used on the node.
     pub unavailable: HashMap<Name, Vec<usize>>,
+    /// Whether all nodes were asked at once: what was found is with the pod's demand.
+    pub at_once: bool,
+}
+
+/// Claims to be allocated, and what is kept for all of their specs.
+#[derive(Clone, Debug)]
+pub struct DemandOfPod {
+    /// The claims.
+    pub claims: Vec<Arc<ResourceClaim>>,
+    /// What is kept.
+    pub demand: Arc<Demand>,
 }
 
 /// A claim of the pod.
@@ -106,6 +117,8 @@ pub struct ClaimState {
     pub scalars: Vec<(Symbol, i64)>,
     /// Set if a claim must be allocated.
     pub allocator: Option<Arc<Allocator>>,
+    /// All claims to be allocated, as of the start of the cycle, if none is pending for the group.
+    pub demand: Option<Arc<DemandOfPod>>,
     /// When PreBind started to wait for binding conditions.
     pub waiting_since: Option<Time>,
     /// Whether the pod's status must still name the claim for its extended resources.
@@ -151,12 +164,18 @@ impl ClaimState {
         places.filter(|(_, claim)| claim.is_unallocated()).map(|(at, _)| at).collect()
     }
 
+    /// The pod's demand, unless claims of it were allocated since.
+    pub(crate) fn unmet_demand(&self) -> Option<(&Allocator, &DemandOfPod)> {
+        let is_met = self.claims.iter().any(|claim| claim.allocation.is_some());
+        self.allocator.as_deref().zip(self.demand.as_deref()).filter(|_| !is_met)
+    }
+
     /// Filter's results so far.
     pub fn found(&self) -> MutexGuard<'_, FilterResults> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The allocation that Filter found for a node.
+    /// The allocation that Filter found for a node when it was asked about this node alone.
     pub(crate) fn allocation_on(&self, node: Name) -> Option<Arc<NodeAllocation>> {
         self.found().allocations.get(&node).cloned()
     }

@@ -35,7 +35,7 @@ impl DeviceTotals {
         let slices = cx.objects.resource_slices.values().cloned().collect();
         let lists = cx.features.enabled(Feature::DRAListTypeAttributes);
         let options = cel::Options { lists, sharing: false };
-        DeviceTotals { slices: Arc::new(slices), allocated: Arc::new(allocated), options }
+        DeviceTotals { slices: Arc::new(slices), allocated, options }
     }
 
     /// The number of devices on the node that serve `resource`, and how many of them are allocated.

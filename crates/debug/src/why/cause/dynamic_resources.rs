@@ -197,7 +197,7 @@ struct Holders(HashMap<DeviceId, Holder>);
 impl Holders {
     fn of(case: &RejectedCase<'_>) -> Holders {
         let mut holders = HashMap::new();
-        for (key, claim) in case.probe.cx().objects.resource_claims.iter() {
+        for (key, claim) in case.probe.cx().objects.resource_claims.sorted() {
             let Some(allocation) = &claim.status.allocation else { continue };
             let pods = claim.status.reserved_for.iter().filter(|user| user.resource == "pods");
             let pods = pods.map(|user| user.name).collect();

@@ -139,6 +139,6 @@ pub(super) fn image_locality(case: &ScoredCase<'_>) -> Vec<ScoreFactor> {
 
 /// The devices that would be allocated to the pod's claims on the node.
 pub(super) fn dynamic_resources(case: &ScoredCase<'_>) -> Vec<ScoreFactor> {
-    let found = found_devices(&case.scored.state, case.node.name);
+    let found = found_devices(&case.scored.state, case.node);
     found.into_iter().map(|(request, device)| ScoreFactor::new(request, device)).collect()
 }

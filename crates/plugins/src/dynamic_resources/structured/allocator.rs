@@ -11,7 +11,8 @@ use thiserror::Error;
 use crate::dynamic_resources::structured::constraint::ConstraintState;
 use crate::dynamic_resources::structured::counters::{self, Counters};
 use crate::dynamic_resources::structured::device::DeviceRef;
-use crate::dynamic_resources::structured::pools::{DevicePool, PoolState, Slices};
+use crate::dynamic_resources::structured::kept::{Demand, Found, FoundOnNode};
+use crate::dynamic_resources::structured::pools::{DevicePool, NodePools, PoolState, Slices};
 use crate::dynamic_resources::structured::request::{Alternatives, RequestData, RequestView};
 use crate::dynamic_resources::structured::search::{
     DeviceSearch, SearchPosition, SearchStop, full_name,
@@ -23,9 +24,10 @@ use kubestep_api::{
 };
 use kubestep_cel as cel;
 use kubestep_cel::Expression;
-use kubestep_framework::dra::AllocatedDevices;
+use kubestep_framework::dra::{AllocatedDevices, PoolDevices};
 use kubestep_framework::error::PluginError;
-use kubestep_framework::objects::{ByKey, Objects};
+use kubestep_framework::node::NodeId;
+use kubestep_framework::objects::ByKey;
 use kubestep_framework::pod::NamespacedName;
 
 /// Devices that a search looks at in a second, about as many as upstream on common hardware. It
@@ -50,29 +52,38 @@ pub enum AllocationError {
 #[derive(Debug)]
 pub struct Allocator {
     features: Features,
-    allocated: AllocatedDevices,
+    allocated: Arc<AllocatedDevices>,
     classes: ByKey<DeviceClass>,
-    pub(super) slices: Slices,
+    pub(super) slices: Arc<Slices>,
     pub(super) look_limit: u64,
     /// The counters left, by the name of the pool alone: as upstream, pools of two drivers with the
     /// same name share the entry.
     counters: Mutex<HashMap<Name, Arc<Counters>>>,
 }
 
+/// What a search on a node found.
+pub(super) struct SearchOutcome {
+    pub found: Result<Option<Vec<AllocationResult>>, AllocationError>,
+    pub steps: u64,
+    /// Whether it depends on other nodes too.
+    reads_counters: bool,
+}
+
 impl Allocator {
-    /// The slices and classes of `cx`, without the `allocated` devices. The search on a node may
-    /// take `seconds`; 0 for no limit.
+    /// Allocates devices of the slices, except the `allocated` ones. The search on a node may take
+    /// `seconds`; 0 for no limit.
     pub fn new(
         features: Features,
-        allocated: AllocatedDevices,
-        objects: &Objects,
+        allocated: Arc<AllocatedDevices>,
+        classes: ByKey<DeviceClass>,
+        slices: Arc<Slices>,
         seconds: u64,
     ) -> Allocator {
         Allocator {
             features,
             allocated,
-            classes: objects.device_classes.clone(),
-            slices: Slices::new(objects, features.taint_rules),
+            classes,
+            slices,
             look_limit: if seconds == 0 { u64::MAX } else { seconds * LOOKS_PER_SECOND },
             counters: Mutex::default(),
         }
@@ -84,7 +95,7 @@ impl Allocator {
     /// A claim, class or pool is invalid, or the search reached its time limit.
     pub fn allocate(
         &self,
-        node: &Node,
+        node: &Arc<Node>,
         claims: &[Arc<ResourceClaim>],
     ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
         self.allocate_counting(node, claims).0
@@ -93,27 +104,100 @@ impl Allocator {
     /// Like [`Allocator::allocate`], with the number of steps, which upstream's tests check.
     pub(crate) fn allocate_counting(
         &self,
-        node: &Node,
+        node: &Arc<Node>,
         claims: &[Arc<ResourceClaim>],
     ) -> (Result<Option<Vec<AllocationResult>>, AllocationError>, u64) {
-        let pools = match self.slices.pools(node, &self.features) {
-            Ok(pools) => pools,
-            Err(text) => {
-                let text = format!("gather pool information: {text}");
-                return (Err(AllocationError::Failed(text)), 0);
-            }
+        match self.pools_of(node).map(|pools| self.search(node, claims, &pools)) {
+            Ok(outcome) => (outcome.found, outcome.steps),
+            Err(error) => (Err(error), 0),
+        }
+    }
+
+    /// Like [`Allocator::allocate`] on the node in a slot, for claims of a demand: what was found
+    /// before for others of it is valid while nothing of the node's pools was allocated or freed.
+    pub(crate) fn allocate_for(
+        &self,
+        demand: &Demand,
+        (slot, node): (NodeId, &Arc<Node>),
+        claims: &[Arc<ResourceClaim>],
+    ) -> Result<Found, AllocationError> {
+        let pools = self.pools_of(node)?;
+        if let Some(known) = demand.on_node(slot, &pools, (self, claims)) {
+            return Ok(known);
+        }
+        let (found, kept) = self.search_to_keep(node, claims, pools);
+        kept.into_iter().for_each(|kept| demand.keep(slot, kept));
+        found
+    }
+
+    /// What is found on a node, and the same to be kept if it depends on nothing but the claims'
+    /// specs, the node, its pools, and what is allocated of them.
+    pub(super) fn search_to_keep(
+        &self,
+        node: &Arc<Node>,
+        claims: &[Arc<ResourceClaim>],
+        pools: Arc<NodePools>,
+    ) -> (Result<Found, AllocationError>, Option<FoundOnNode>) {
+        let SearchOutcome { found, reads_counters, .. } = self.search(node, claims, &pools);
+        let found = found.map(|found| found.map(Arc::new));
+        let may_keep = |found: &&Found| {
+            !reads_counters && !found.iter().flat_map(|found| found.iter()).any(has_shares)
         };
-        let mut search = DeviceSearch::new(self, node, claims, &pools);
+        // An error names the claim.
+        let kept = found.as_ref().ok().filter(may_keep);
+        let kept = kept.map(|found| FoundOnNode::new(node, pools, &self.allocated, found.clone()));
+        (found, kept)
+    }
+
+    /// What is allocated of all pools.
+    pub(super) fn allocated(&self) -> &Arc<AllocatedDevices> {
+        &self.allocated
+    }
+
+    /// Whether what was found depends on the same pools and allocated devices as a search now.
+    pub(super) fn confirms(&self, kept: &FoundOnNode) -> bool {
+        let pools = self.pools_of(&kept.node);
+        pools.is_ok_and(|pools| Arc::ptr_eq(&pools, &kept.pools)) && kept.is_of(&self.allocated)
+    }
+
+    /// Whether a search finds the same, for debug builds.
+    pub(super) fn finds(&self, kept: &FoundOnNode, claims: &[Arc<ResourceClaim>]) -> bool {
+        let pools = self.slices.pools(&kept.node, &self.features);
+        let found = pools.map(|pools| self.search(&kept.node, claims, &pools).found);
+        found == Ok(Ok(kept.found.as_deref().cloned()))
+    }
+
+    /// The pools that a node can use.
+    ///
+    /// # Errors
+    /// A node selector is invalid.
+    pub(super) fn pools_of(&self, node: &Arc<Node>) -> Result<Arc<NodePools>, AllocationError> {
+        let pools = self.slices.pools_of(node, &self.features);
+        pools.map_err(|text| AllocationError::Failed(format!("gather pool information: {text}")))
+    }
+
+    pub(super) fn search(
+        &self,
+        node: &Node,
+        claims: &[Arc<ResourceClaim>],
+        pools: &[DevicePool],
+    ) -> SearchOutcome {
+        let mut search = DeviceSearch::new(self, node, claims, pools);
         let found = search.prepare().and_then(|()| search.run());
-        (finish(&search, found, &pools), search.steps)
+        SearchOutcome {
+            found: finish(&search, found, pools),
+            steps: search.steps,
+            reads_counters: search.reads_counters,
+        }
     }
 
     pub(super) fn features(&self) -> Features {
         self.features
     }
 
-    pub(super) fn allocated(&self) -> &AllocatedDevices {
-        &self.allocated
+    /// What is allocated of a pool.
+    pub(super) fn allocated_of(&self, pool: &DevicePool) -> Option<&PoolDevices> {
+        self.allocated.pool(pool.id).map(AsRef::as_ref)
     }
 
     pub(super) fn look_limit(&self) -> u64 {
@@ -121,7 +205,7 @@ impl Allocator {
     }
 
     /// The pool's counters less the consumption of the allocated devices.
-    pub(super) fn available_counters(&self, pool: &DevicePool<'_>) -> Arc<Counters> {
+    pub(super) fn available_counters(&self, pool: &DevicePool) -> Arc<Counters> {
         let mut known = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let compute = || Arc::new(counters::available(pool, &self.allocated));
         known.entry(pool.id.name).or_insert_with(compute).clone()
@@ -132,10 +216,15 @@ impl Allocator {
     }
 }
 
+/// Whether it has shares of devices, which are named after the claim.
+fn has_shares(allocation: &AllocationResult) -> bool {
+    allocation.devices.results.iter().any(|result| result.share_id.is_some())
+}
+
 fn finish(
     search: &DeviceSearch<'_>,
     found: Result<bool, SearchStop>,
-    pools: &[DevicePool<'_>],
+    pools: &[DevicePool],
 ) -> Result<Option<Vec<AllocationResult>>, AllocationError> {
     match found {
         Ok(true) => {
@@ -305,7 +394,7 @@ impl<'a> DeviceSearch<'a> {
 }
 
 /// Why the pool prevents requests for all devices: every pool must be complete and valid.
-fn unusable(pool: &DevicePool<'_>) -> Option<String> {
+fn unusable(pool: &DevicePool) -> Option<String> {
     let state = match pool.state {
         PoolState::Usable => return None,
         PoolState::Incomplete => "being updated",

@@ -13,7 +13,7 @@ use kubestep_framework::dra::AllocatedDevices;
 pub type Counters = BTreeMap<Symbol, BTreeMap<Symbol, Quantity>>;
 
 /// The pool's counters less the consumption of its allocated devices; amounts may be negative.
-pub fn available(pool: &DevicePool<'_>, allocated: &AllocatedDevices) -> Counters {
+pub fn available(pool: &DevicePool, allocated: &AllocatedDevices) -> Counters {
     let sets = pool.counters.iter();
     let mut left: Counters = sets
         .map(|(name, set)| {

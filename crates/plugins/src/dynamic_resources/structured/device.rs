@@ -1,12 +1,13 @@
-//! A device as the search sees it, and the nodes that can use it.
+//! A device as the search sees it, the nodes that can use it, and which selectors match it.
 //!
 //! Upstream: `NodeMatches` in `pools_incubating.go` and `deviceWithID`.
 
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{Device, Name, Node, NodeSelector, ResourceSlice};
-use kubestep_framework::dra::DeviceId;
+use kubestep_cel::{CelError, Expression};
+use kubestep_framework::dra::{DeviceId, PoolId};
 use kubestep_framework::error::PluginError;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The nodes that can use a slice or a device.
 #[derive(Clone, Debug)]
@@ -48,13 +49,27 @@ impl NodeReach {
     }
 }
 
+/// The most selectors whose verdicts a slice keeps; those of the one kept for longest are dropped
+/// first.
+const KEPT_SELECTORS: usize = 16;
+
+/// Whether a selector matches the devices of a slice, as far as it was asked.
+#[derive(Debug)]
+struct SelectorVerdicts {
+    selector: Arc<Expression>,
+    /// By the device's index.
+    devices: Vec<Option<Result<bool, CelError>>>,
+}
+
 /// A slice with compiled node selectors.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct PreparedSlice {
     pub slice: Arc<ResourceSlice>,
     reach: NodeReach,
     /// One entry for each device, if each device selects its nodes itself.
     device_reach: Vec<NodeReach>,
+    /// An expression's verdict about a device never changes, so these save only time.
+    verdicts: Mutex<Vec<SelectorVerdicts>>,
 }
 
 impl PreparedSlice {
@@ -69,7 +84,39 @@ impl PreparedSlice {
             Some(true) => spec.devices.iter().map(of).collect(),
             _ => Vec::new(),
         };
-        PreparedSlice { slice, reach, device_reach }
+        PreparedSlice { slice, reach, device_reach, verdicts: Mutex::default() }
+    }
+
+    /// The identity of its pool.
+    pub(crate) fn of_pool(&self) -> PoolId {
+        PoolId { driver: self.slice.spec.driver, name: self.slice.spec.pool.name }
+    }
+
+    /// Whether the selector matches the device at an index.
+    ///
+    /// # Errors
+    /// The selector is invalid, or its evaluation fails for this device.
+    pub(crate) fn is_selected(
+        &self,
+        index: usize,
+        selector: &Arc<Expression>,
+    ) -> Result<bool, CelError> {
+        let spec = &self.slice.spec;
+        let Some(device) = spec.devices.get(index) else { return Ok(false) };
+        let evaluate = || selector.matches(spec.driver, device);
+        let mut kept = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_its = |kept: &SelectorVerdicts| Arc::ptr_eq(&kept.selector, selector);
+        let at = kept.iter().position(is_its).unwrap_or_else(|| {
+            if kept.len() == KEPT_SELECTORS {
+                kept.remove(0);
+            }
+            let devices = vec![None; spec.devices.len()];
+            kept.push(SelectorVerdicts { selector: selector.clone(), devices });
+            kept.len() - 1
+        });
+        let verdict = &mut kept[at].devices[index];
+        debug_assert!(verdict.as_ref().is_none_or(|verdict| *verdict == evaluate()));
+        verdict.get_or_insert_with(evaluate).clone()
     }
 
     /// Whether the node can use the slice, or any of its devices.

@@ -10,6 +10,7 @@ mod capacity;
 mod constraint;
 mod counters;
 mod device;
+mod kept;
 mod node_selector;
 mod outcome;
 pub mod pools;
@@ -24,6 +25,7 @@ use kubestep_config::{Feature, FeatureGates};
 use kubestep_framework::dra::counts_shares;
 
 pub use allocator::{AllocationError, Allocator};
+pub use kept::{Demand, KeptDevices};
 pub use rules::SearchRules;
 pub use shortage::{Constrained, DeviceCounts, DeviceShortage};
 

@@ -3,8 +3,8 @@
 //! Upstream: `pools_incubating.go`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 
@@ -12,24 +12,10 @@ use crate::dynamic_resources::structured::Features;
 use crate::dynamic_resources::structured::device::PreparedSlice;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{CounterSet, Name, Node, ResourceSlice};
+use kubestep_framework::dra::PoolId;
 use kubestep_framework::dra::taint_rules::tainted_slices;
 use kubestep_framework::error::PluginError;
 use kubestep_framework::objects::Objects;
-
-/// The identity of a pool.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PoolId {
-    /// The DRA driver, by name.
-    pub driver: Symbol,
-    /// The name, unique for the driver.
-    pub name: Name,
-}
-
-impl fmt::Display for PoolId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.driver, self.name)
-    }
-}
 
 /// Whether a pool is complete and valid.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,45 +30,88 @@ pub enum PoolState {
 
 /// A pool as seen from one node.
 #[derive(Clone, Debug)]
-pub struct DevicePool<'a> {
+pub struct DevicePool {
     /// The driver and name.
     pub id: PoolId,
     /// Whether it can be used; if not, the other fields are empty (since 1.35).
     pub state: PoolState,
     /// The slices with devices for the node, sorted by name.
-    pub slices: Vec<&'a PreparedSlice>,
+    pub slices: Vec<Arc<PreparedSlice>>,
     /// Slices with devices for other nodes, which consume the same counters.
-    pub other_node_slices: Vec<&'a PreparedSlice>,
+    pub other_node_slices: Vec<Arc<PreparedSlice>>,
     /// The counter sets that its devices consume.
-    pub counters: BTreeMap<Symbol, &'a CounterSet>,
+    pub counters: BTreeMap<Symbol, CounterSet>,
+}
+
+/// The pools that a node can use.
+#[derive(Debug)]
+pub struct NodePools {
+    /// The node of which they were computed.
+    node: Arc<Node>,
+    pools: Vec<DevicePool>,
+}
+
+impl Deref for NodePools {
+    type Target = [DevicePool];
+
+    fn deref(&self) -> &[DevicePool] {
+        &self.pools
+    }
 }
 
 /// All slices of the cluster, indexed by node and by pool.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub struct Slices {
-    all: Vec<PreparedSlice>,
+    all: Vec<Arc<PreparedSlice>>,
     on_node: HashMap<Name, Vec<usize>>,
     anywhere: Vec<usize>,
     by_pool: BTreeMap<PoolId, Vec<usize>>,
+    /// The pools of nodes, by the node's name, as far as they were asked for. They depend on nothing
+    /// but these slices and the node, so they save only time.
+    of_nodes: Mutex<HashMap<Name, KeptPools>>,
+    /// The number of the slices among those that were prepared one after the other.
+    generation: u64,
+}
+
+/// The pools of a node, and for which slices they were computed last.
+#[derive(Clone, Debug)]
+struct KeptPools {
+    pools: Arc<NodePools>,
+    generation: u64,
 }
 
 impl Slices {
     /// The slices of the cluster; with `taint_rules`, patched with the taints of DeviceTaintRules.
-    pub fn new(objects: &Objects, taint_rules: bool) -> Slices {
+    /// What did not change since the `former` ones is taken from them.
+    pub fn new(objects: &Objects, taint_rules: bool, former: Option<&Slices>) -> Slices {
         match taint_rules {
-            true => Slices::of(tainted_slices(objects)),
-            false => Slices::of(objects.resource_slices.values().cloned()),
+            true => Slices::of(tainted_slices(objects), former),
+            false => Slices::of(objects.resource_slices.values().cloned(), former),
         }
     }
 
     /// Groups slices by driver and pool; their selectors are compiled once.
-    pub fn of(written: impl IntoIterator<Item = Arc<ResourceSlice>>) -> Slices {
+    pub(super) fn of(
+        written: impl IntoIterator<Item = Arc<ResourceSlice>>,
+        former: Option<&Slices>,
+    ) -> Slices {
         let mut slices = Slices::default();
-        written.into_iter().for_each(|slice| slices.add(PreparedSlice::new(slice)));
+        let mut prepared = HashMap::new();
+        if let Some(former) = former {
+            prepared.extend(former.all.iter().map(|one| (Arc::as_ptr(&one.slice), one)));
+            slices.generation = former.generation + 1;
+            slices.of_nodes = Mutex::new(former.of_nodes().clone());
+        }
+        for slice in written {
+            slices.add(match prepared.get(&Arc::as_ptr(&slice)) {
+                Some(prepared) => Arc::clone(prepared),
+                None => Arc::new(PreparedSlice::new(slice)),
+            });
+        }
         slices
     }
 
-    fn add(&mut self, slice: PreparedSlice) {
+    fn add(&mut self, slice: Arc<PreparedSlice>) {
         let (at, spec) = (self.all.len(), &slice.slice.spec);
         match spec.node_name.filter(|name| !name.is_empty()) {
             Some(name) if spec.shared_counters.is_empty() => {
@@ -90,8 +119,48 @@ impl Slices {
             }
             _ => self.anywhere.push(at),
         }
-        self.by_pool.entry(pool_of(&slice)).or_default().push(at);
+        self.by_pool.entry(slice.of_pool()).or_default().push(at);
         self.all.push(slice);
+    }
+
+    /// The pools that the node can use: the same ones until the node or its pools change.
+    /// `features` must be those of all other calls, also for the former slices.
+    ///
+    /// # Errors
+    /// A node selector is invalid.
+    pub fn pools_of(
+        &self,
+        node: &Arc<Node>,
+        features: &Features,
+    ) -> Result<Arc<NodePools>, PluginError> {
+        let (name, generation) = (node.metadata.name, self.generation);
+        let is_its = |kept: &&KeptPools| Arc::ptr_eq(&kept.pools.node, node);
+        let known = self.of_nodes().get(&name).filter(is_its).cloned();
+        if let Some(known) = known.as_ref().filter(|known| known.generation == generation) {
+            let is_equal = |pools: Vec<DevicePool>| pools == known.pools.pools;
+            debug_assert!(self.pools(node, features).is_ok_and(is_equal));
+            return Ok(known.pools.clone());
+        }
+        let pools = self.pools(node, features)?;
+        let pools = match known.filter(|known| known.pools.pools == pools) {
+            Some(known) => known.pools,
+            None => Arc::new(NodePools { node: node.clone(), pools }),
+        };
+        self.of_nodes().insert(name, KeptPools { pools: pools.clone(), generation });
+        Ok(pools)
+    }
+
+    fn of_nodes(&self) -> MutexGuard<'_, HashMap<Name, KeptPools>> {
+        self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Drops the kept pools of all nodes if there are more than `most`: most of these nodes no
+    /// longer exist.
+    pub(super) fn forget_nodes_beyond(&self, most: usize) {
+        let mut kept = self.of_nodes();
+        if kept.len() > most {
+            kept.clear();
+        }
     }
 
     /// The pools that the node can use: sorted by driver and name, but pools with a device that has
@@ -99,24 +168,24 @@ impl Slices {
     ///
     /// # Errors
     /// A node selector is invalid.
-    pub fn pools(
+    pub(super) fn pools(
         &self,
         node: &Node,
         features: &Features,
-    ) -> Result<Vec<DevicePool<'_>>, PluginError> {
+    ) -> Result<Vec<DevicePool>, PluginError> {
         let partitionable = features.partitionable;
-        let mut found: BTreeMap<PoolId, Vec<&PreparedSlice>> = BTreeMap::new();
+        let mut found: BTreeMap<PoolId, Vec<&Arc<PreparedSlice>>> = BTreeMap::new();
         let local = self.on_node.get(&node.metadata.name).into_iter().flatten();
         for slice in local.chain(&self.anywhere).filter_map(|at| self.all.get(*at)) {
             let spec = &slice.slice.spec;
             let partitioned =
                 spec.per_device_node_selection.is_some() || !spec.shared_counters.is_empty();
             if (partitionable || !partitioned) && slice.reaches(node)? {
-                keep_newest(found.entry(pool_of(slice)).or_default(), slice);
+                keep_newest(found.entry(slice.of_pool()).or_default(), slice);
             }
         }
         let pools = found.into_iter();
-        let pools: Vec<DevicePool<'_>> =
+        let pools: Vec<DevicePool> =
             pools.filter_map(|(id, slices)| self.pool(id, slices, features)).collect();
         let (last, mut first): (Vec<_>, Vec<_>) =
             pools.into_iter().partition(DevicePool::has_binding_conditions);
@@ -125,12 +194,12 @@ impl Slices {
     }
 
     /// The pool of these slices; `None` if a newer generation of the pool exists.
-    fn pool<'a>(
-        &'a self,
+    fn pool(
+        &self,
         id: PoolId,
-        slices: Vec<&'a PreparedSlice>,
+        slices: Vec<&Arc<PreparedSlice>>,
         features: &Features,
-    ) -> Option<DevicePool<'a>> {
+    ) -> Option<DevicePool> {
         let written = slices.first()?.slice.spec.pool.clone();
         let is_complete = |count: usize| count as i64 == written.resource_slice_count;
         let (is_seen_whole, partitionable) = (is_complete(slices.len()), features.partitionable);
@@ -152,7 +221,7 @@ impl Slices {
 }
 
 /// Adds the slice, keeping only slices of the highest generation.
-fn keep_newest<'a>(slices: &mut Vec<&'a PreparedSlice>, slice: &'a PreparedSlice) {
+fn keep_newest<'a>(slices: &mut Vec<&'a Arc<PreparedSlice>>, slice: &'a Arc<PreparedSlice>) {
     let generation = |slice: &PreparedSlice| slice.slice.spec.pool.generation;
     let known = slices.first().map(|first| generation(first));
     if known.is_some_and(|known| generation(slice) > known) {
@@ -163,12 +232,19 @@ fn keep_newest<'a>(slices: &mut Vec<&'a PreparedSlice>, slice: &'a PreparedSlice
     }
 }
 
-fn pool_of(slice: &PreparedSlice) -> PoolId {
-    PoolId { driver: slice.slice.spec.driver, name: slice.slice.spec.pool.name }
+impl PartialEq for DevicePool {
+    fn eq(&self, other: &DevicePool) -> bool {
+        let same = |a: &[Arc<PreparedSlice>], b: &[Arc<PreparedSlice>]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        (self.id, &self.state, &self.counters) == (other.id, &other.state, &other.counters)
+            && same(&self.slices, &other.slices)
+            && same(&self.other_node_slices, &other.other_node_slices)
+    }
 }
 
-impl<'a> DevicePool<'a> {
-    fn unusable(id: PoolId, state: PoolState) -> DevicePool<'a> {
+impl DevicePool {
+    fn unusable(id: PoolId, state: PoolState) -> DevicePool {
         let (slices, other_node_slices) = (Vec::new(), Vec::new());
         DevicePool { id, state, slices, other_node_slices, counters: BTreeMap::new() }
     }
@@ -176,22 +252,22 @@ impl<'a> DevicePool<'a> {
     /// A complete pool; `all` holds all its slices if the node sees only some of them.
     fn new(
         id: PoolId,
-        mut slices: Vec<&'a PreparedSlice>,
-        all: Vec<&'a PreparedSlice>,
+        mut slices: Vec<&Arc<PreparedSlice>>,
+        all: Vec<&Arc<PreparedSlice>>,
         partitionable: bool,
-    ) -> DevicePool<'a> {
+    ) -> DevicePool {
         slices.sort_by_key(|slice| slice.slice.metadata.name);
         let seen: BTreeSet<Name> = slices.iter().map(|slice| slice.slice.metadata.name).collect();
         let other_node_slices: Vec<_> = match partitionable && slices.len() != all.len() {
             true => all,
             false => Vec::new(),
         };
-        let unseen = |slice: &&PreparedSlice| !seen.contains(&slice.slice.metadata.name);
+        let unseen = |slice: &&Arc<PreparedSlice>| !seen.contains(&slice.slice.metadata.name);
         let mut pool = DevicePool {
             id,
             state: PoolState::Usable,
-            slices,
-            other_node_slices: other_node_slices.into_iter().filter(unseen).collect(),
+            slices: slices.into_iter().cloned().collect(),
+            other_node_slices: other_node_slices.into_iter().filter(unseen).cloned().collect(),
             counters: BTreeMap::new(),
         };
         match pool.check(partitionable) {
@@ -217,7 +293,7 @@ impl<'a> DevicePool<'a> {
     }
 
     /// Up to 1.34 a pool of which the node does not see all slices is incomplete, yet in use.
-    fn seen_in_part(self) -> DevicePool<'a> {
+    fn seen_in_part(self) -> DevicePool {
         match self.state {
             PoolState::Usable => DevicePool { state: PoolState::Incomplete, ..self },
             _ => self,
@@ -235,7 +311,7 @@ impl<'a> DevicePool<'a> {
     }
 }
 
-fn check_names(slices: &[&PreparedSlice]) -> Result<(), PluginError> {
+fn check_names(slices: &[Arc<PreparedSlice>]) -> Result<(), PluginError> {
     let mut names = BTreeSet::new();
     for device in slices.iter().flat_map(|slice| &slice.slice.spec.devices) {
         if !names.insert(device.name) {
@@ -245,12 +321,12 @@ fn check_names(slices: &[&PreparedSlice]) -> Result<(), PluginError> {
     Ok(())
 }
 
-fn counter_sets<'a>(
-    slices: &[&'a PreparedSlice],
-) -> Result<BTreeMap<Symbol, &'a CounterSet>, PluginError> {
+fn counter_sets(
+    slices: &[Arc<PreparedSlice>],
+) -> Result<BTreeMap<Symbol, CounterSet>, PluginError> {
     let mut sets = BTreeMap::new();
     for set in slices.iter().flat_map(|slice| &slice.slice.spec.shared_counters) {
-        if sets.insert(set.name, set).is_some() {
+        if sets.insert(set.name, set.clone()).is_some() {
             return Err(format!("duplicate counter set name {}", set.name).into());
         }
     }
@@ -258,8 +334,8 @@ fn counter_sets<'a>(
 }
 
 fn check_consumption(
-    sets: &BTreeMap<Symbol, &CounterSet>,
-    slices: &[&PreparedSlice],
+    sets: &BTreeMap<Symbol, CounterSet>,
+    slices: &[Arc<PreparedSlice>],
 ) -> Result<(), PluginError> {
     let devices = slices.iter().flat_map(|slice| &slice.slice.spec.devices);
     for consumed in devices.flat_map(|device| &device.consumes_counters) {
@@ -290,7 +366,7 @@ mod tests {
             let slice = Arc::new(serde_json::from_value(json).unwrap());
             objects.insert(Object::ResourceSlice(slice));
         }
-        Slices::new(&objects, false)
+        Slices::new(&objects, false, None)
     }
 
     fn spec(pool: (&str, i64, i64), node: &str, devices: Value) -> Value {
@@ -312,7 +388,7 @@ mod tests {
         let json = json!({"metadata": {"name": node, "labels": {"zone": "a"}}});
         let node: Node = serde_json::from_value(json).unwrap();
         let pools = slices.pools(&node, &features).unwrap();
-        let describe = |pool: &DevicePool<'_>| match &pool.state {
+        let describe = |pool: &DevicePool| match &pool.state {
             PoolState::Usable => {
                 let devices = pool.slices.iter().flat_map(|slice| &slice.slice.spec.devices);
                 let names: Vec<_> = devices.map(|device| device.name.as_str()).collect();

@@ -23,7 +23,7 @@ use kubestep_api::{DeviceTaint, DeviceToleration, Name};
 use kubestep_api::{DeviceTaintEffect, DeviceTolerationOperator, Node, ResourceClaim};
 use kubestep_cel::Expression;
 use kubestep_framework::dra::DeviceId;
-use kubestep_framework::dra::allocated::{self, Capacities};
+use kubestep_framework::dra::allocated::{self, Capacities, PoolDevices};
 use kubestep_framework::error::PluginError;
 
 /// Why the search, or a branch of it, ends.
@@ -85,7 +85,9 @@ pub struct DeviceSearch<'a> {
     pub allocator: &'a Allocator,
     pub node: &'a Node,
     pub claims: &'a [Arc<ResourceClaim>],
-    pub pools: &'a [DevicePool<'a>],
+    pub pools: &'a [DevicePool],
+    /// What is allocated of each pool.
+    allocated: Vec<Option<&'a PoolDevices>>,
     /// By claim and request.
     pub requests: Vec<Vec<Alternatives<'a>>>,
     /// The constraints of each claim, with what they require so far.
@@ -96,6 +98,9 @@ pub struct DeviceSearch<'a> {
     pub(super) consumed: HashMap<Name, Counters>,
     allocating: HashMap<DeviceId, BTreeSet<usize>>,
     allocating_capacity: HashMap<DeviceId, Capacities>,
+    /// Whether it depends on more than the node, its pools and what is allocated of them: on the
+    /// counters of pools, which those of other nodes with the same name share.
+    pub(super) reads_counters: bool,
     /// The number of steps, and of devices looked at.
     pub steps: u64,
     pub looks: u64,
@@ -107,13 +112,14 @@ impl<'a> DeviceSearch<'a> {
         allocator: &'a Allocator,
         node: &'a Node,
         claims: &'a [Arc<ResourceClaim>],
-        pools: &'a [DevicePool<'a>],
+        pools: &'a [DevicePool],
     ) -> DeviceSearch<'a> {
         DeviceSearch {
             allocator,
             node,
             claims,
             pools,
+            allocated: pools.iter().map(|pool| allocator.allocated_of(pool)).collect(),
             requests: Vec::new(),
             constraints: Vec::new(),
             picks: claims.iter().map(|_| Vec::new()).collect(),
@@ -121,6 +127,7 @@ impl<'a> DeviceSearch<'a> {
             consumed: HashMap::new(),
             allocating: HashMap::new(),
             allocating_capacity: HashMap::new(),
+            reads_counters: false,
             steps: 0,
             looks: 0,
         }
@@ -261,7 +268,7 @@ impl<'a> DeviceSearch<'a> {
     }
 
     /// Up to 1.34 an invalid pool is an error.
-    fn check_pool(&self, pool: &DevicePool<'_>) -> Result<(), SearchStop> {
+    fn check_pool(&self, pool: &DevicePool) -> Result<(), SearchStop> {
         match &pool.state {
             PoolState::Invalid(why) if !self.allocator.features().rules.skips_unusable => {
                 let name = pool.id.name;
@@ -283,7 +290,7 @@ impl<'a> DeviceSearch<'a> {
         if self.looks > self.allocator.look_limit() {
             return Err(SearchStop::TimedOut);
         }
-        if self.is_taken(at, data, &device.id)
+        if self.is_taken(at, data, device)
             || !self.is_selectable(at, data, device)?
             || !self.has_capacity(data, device)
         {
@@ -303,18 +310,29 @@ impl<'a> DeviceSearch<'a> {
         &self,
         at: SearchPosition,
         data: &RequestData<'_>,
-        id: &DeviceId,
+        device: DeviceRef<'_>,
     ) -> bool {
         match (data.view.admin_access, self.allocator.features().rules.admin_once) {
-            (true, true) => self.is_allocating_for(id, at.claim),
+            (true, true) => self.is_allocating_for(&device.id, at.claim),
             (true, false) => false,
-            (false, _) => self.is_in_use(id),
+            (false, _) => self.is_in_use(device),
         }
     }
 
-    fn is_in_use(&self, id: &DeviceId) -> bool {
-        self.allocator.allocated().dedicated.contains(id)
-            || self.allocating.get(id).is_some_and(|claims| !claims.is_empty())
+    fn is_in_use(&self, device: DeviceRef<'_>) -> bool {
+        let allocated = self.allocated_of(device);
+        allocated.is_some_and(|allocated| allocated.dedicated.contains(&device.id.device))
+            || self.allocating.get(&device.id).is_some_and(|claims| !claims.is_empty())
+    }
+
+    /// What is allocated of the device's pool.
+    fn allocated_of(&self, device: DeviceRef<'_>) -> Option<&'a PoolDevices> {
+        self.allocated.get(device.pool).copied().flatten()
+    }
+
+    /// What claims consume of the device's capacities.
+    fn consumed_of(&self, device: DeviceRef<'_>) -> Option<&'a Capacities> {
+        self.allocated_of(device)?.consumed.get(&device.id.device)
     }
 
     fn is_allocating_for(&self, id: &DeviceId, claim: usize) -> bool {
@@ -362,7 +380,7 @@ impl<'a> DeviceSearch<'a> {
             || capacity::fits(
                 data.view.capacity,
                 &device.device.capacity,
-                self.allocator.allocated().consumed.get(&device.id),
+                self.consumed_of(device),
                 self.allocating_capacity.get(&device.id),
             )
     }
@@ -379,7 +397,7 @@ impl<'a> DeviceSearch<'a> {
         let features = self.allocator.features();
         let (view, id) = (data.view, device.id);
         let is_shared = features.consumable_capacity && device.is_shared();
-        if !(view.admin_access && is_shared) && self.is_taken(at, data, &id) {
+        if !(view.admin_access && is_shared) && self.is_taken(at, data, device) {
             return Ok(None);
         }
         if !self.takes_counters(device, is_shared)
@@ -417,11 +435,12 @@ impl<'a> DeviceSearch<'a> {
         if !self.allocator.features().partitionable {
             return false;
         }
-        let in_use = self.allocator.allocated().consumed.contains_key(&device.id)
-            || self.allocating_capacity.contains_key(&device.id);
+        let in_use =
+            self.consumed_of(device).is_some() || self.allocating_capacity.contains_key(&device.id);
         if is_shared && in_use {
             return true;
         }
+        self.reads_counters = true;
         let available = self.allocator.available_counters(&self.pools[device.pool]);
         let consumed = self.consumed.entry(device.id.pool).or_default();
         counters::consume(consumed, device.device);
@@ -493,7 +512,7 @@ pub(super) fn unmet_selector(
     owner: impl Fn() -> String,
 ) -> Result<Option<usize>, PluginError> {
     for (at, selector) in selectors.iter().enumerate() {
-        let matches = selector.matches(device.id.driver, device.device);
+        let matches = device.slice.is_selected(device.index, selector);
         if !matches.map_err(|error| format!("{}: selector #{at}: {error}", owner()))? {
             return Ok(Some(at));
         }

@@ -161,7 +161,7 @@ impl Allocator {
             Arc::new(claim)
         };
         let claims: Vec<_> = search.claims.iter().enumerate().map(without).collect();
-        matches!(self.allocate(search.node, &claims), Ok(Some(_)))
+        matches!(self.search(search.node, &claims, search.pools).found, Ok(Some(_)))
     }
 }
 
@@ -226,7 +226,7 @@ impl<'a> DeviceSearch<'a> {
                 // The device has binding conditions, and their feature is off.
                 None => found.devices -= 1,
             }
-        } else if self.is_taken(at, data, &device.id) {
+        } else if self.is_taken(at, data, device) {
             found.taken.push(device.id);
         } else if features.taints && has_untolerated_taint(device, data.view.tolerations) {
             found.tainted += 1;

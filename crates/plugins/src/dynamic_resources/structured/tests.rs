@@ -18,6 +18,7 @@ use crate::dynamic_resources::structured::pools::Slices;
 use kubestep_api::{AllocationResult, DeviceRequest, Node, Object, ResourceClaim, ResourceSlice};
 use kubestep_config::KubeVersion;
 use kubestep_framework::dra::{AllocatedDevices, DeviceId};
+use kubestep_framework::node::NodeId;
 use kubestep_framework::objects::Objects;
 
 const SITUATIONS: &[u8] = include_bytes!("tests/allocations.jsonl.gz");
@@ -61,22 +62,26 @@ fn features(situation: &Value) -> Features {
 
 fn allocator(situation: &Value) -> Allocator {
     let ids = |name: &str| each(&situation[name]).map(|id| device_id(id.as_str().unwrap()));
-    let mut allocated = AllocatedDevices {
-        dedicated: ids("dedicated").collect(),
-        shared: ids("shared").map(|id| (id, ["FIXED".into()].into())).collect(),
-        ..AllocatedDevices::default()
-    };
+    let mut allocated = AllocatedDevices::default();
+    for id in ids("dedicated") {
+        allocated.change(id.of_pool(), |pool| _ = pool.dedicated.insert(id.device));
+    }
+    for id in ids("shared") {
+        let share = ["FIXED".into()].into();
+        allocated.change(id.of_pool(), |pool| _ = pool.shared.insert(id.device, share));
+    }
     for (id, amounts) in situation["consumed"].as_object().into_iter().flatten() {
-        allocated.consumed.insert(device_id(id), of(amounts));
+        let id = device_id(id);
+        allocated.change(id.of_pool(), |pool| _ = pool.consumed.insert(id.device, of(amounts)));
     }
     let mut objects = Objects::default();
     for class in each(&situation["classes"]) {
         objects.insert(Object::DeviceClass(Arc::new(of(class))));
     }
-    let mut allocator = Allocator::new(features(situation), allocated, &objects, 0);
-    let slices = each(&situation["slices"]);
-    allocator.slices = Slices::of(slices.map(|slice| Arc::new(of::<ResourceSlice>(slice))));
-    allocator
+    let slices = each(&situation["slices"]).map(|slice| Arc::new(of::<ResourceSlice>(slice)));
+    let slices = Arc::new(Slices::of(slices, None));
+    let classes = objects.device_classes.clone();
+    Allocator::new(features(situation), Arc::new(allocated), classes, slices, 0)
 }
 
 fn claims(situation: &Value) -> Vec<Arc<ResourceClaim>> {
@@ -99,8 +104,20 @@ fn comparable(results: impl Iterator<Item = AllocationResult>) -> Vec<Value> {
 
 /// The difference from the expected outcome of a case.
 fn difference(situation: &Value) -> Option<String> {
-    let (node, claims): (Node, _) = (of(&situation["node"]), claims(situation));
-    let (found, steps) = allocator(situation).allocate_counting(&node, &claims);
+    let (node, claims) = (Arc::new(of::<Node>(&situation["node"])), claims(situation));
+    let allocator = allocator(situation);
+    let (found, steps) = allocator.allocate_counting(&node, &claims);
+    let demand = Demand::new(&claims);
+    for time in ["first", "second"] {
+        let again = allocator.allocate_for(&demand, (NodeId(0), &node), &claims);
+        let again = again.map(|found| found.as_deref().cloned());
+        if again != found {
+            return Some(format!(
+                "{}: the {time} of the demand found {again:?}",
+                situation["name"]
+            ));
+        }
+    }
     let difference = match (found, situation["error"].as_str()) {
         (Err(error), Some(part)) if error.to_string().contains(part) => return None,
         (Err(error), part) => format!("error {error:?} instead of {part:?}"),
@@ -137,7 +154,7 @@ fn allocate(claim: Value, slices: Value, dedicated: Value) -> Result<Vec<String>
         "classes": [{"metadata": {"name": "gpu"}}],
         "slices": slices, "dedicated": dedicated,
     });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let node: Arc<Node> = Arc::new(of(&json!({"metadata": {"name": "n"}})));
     let found = allocator(&situation).allocate(&node, &claims(&situation));
     let results = found.map_err(|error| error.to_string())?.into_iter().flatten();
     let devices = results.flat_map(|result| result.devices.results);
@@ -152,7 +169,7 @@ fn shortage(request: Value, slices: Value) -> DeviceShortage {
         "classes": [{"metadata": {"name": "gpu"}}],
         "slices": slices,
     });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let node: Arc<Node> = Arc::new(of(&json!({"metadata": {"name": "n"}})));
     allocator(&situation).shortage(&node, &claims(&situation))
 }
 
@@ -179,7 +196,7 @@ fn a_request_is_short_exactly_if_the_search_finds_nothing_for_it() {
     let mut wrong = Vec::new();
     let mut compared = [0, 0, 0];
     for mut situation in situations() {
-        let node: Node = of(&situation["node"]);
+        let node: Arc<Node> = Arc::new(of(&situation["node"]));
         let claims = claims(&situation);
         let dedicated: Vec<Value> = each(&situation["dedicated"]).cloned().collect();
         for taken in [None].into_iter().chain(device_names(&situation).into_iter().map(Some)) {
@@ -340,7 +357,7 @@ fn a_search_that_takes_too_long_is_given_up() {
         "classes": [{"metadata": {"name": "gpu"}}],
         "slices": slice((0..20).map(device).collect()),
     });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let node: Arc<Node> = Arc::new(of(&json!({"metadata": {"name": "n"}})));
     let mut allocator = allocator(&situation);
     // 20 first devices, and for each of them all devices after it.
     allocator.look_limit = 20 + 190;
@@ -369,7 +386,7 @@ fn allocate_in(
         "classes": [{"metadata": {"name": "gpu"}, "spec": {"config": [config("class")]}}],
         "slices": slice(devices), "dedicated": dedicated,
     });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let node: Arc<Node> = Arc::new(of(&json!({"metadata": {"name": "n"}})));
     let found = allocator(&situation).allocate(&node, &claims(&situation))?;
     Ok(found.and_then(|mut results| results.pop()))
 }
@@ -413,7 +430,7 @@ fn alternatives_in(release: &str, requests: &Value) -> Vec<String> {
         "classes": [{"metadata": {"name": "gpu"}}],
         "slices": slice(json!([{"name": "a"}, {"name": "b"}])),
     });
-    let node: Node = of(&json!({"metadata": {"name": "n"}}));
+    let node: Arc<Node> = Arc::new(of(&json!({"metadata": {"name": "n"}})));
     let found = allocator(&situation).allocate(&node, &claims(&situation)).unwrap();
     let results = found.into_iter().flatten().flat_map(|result| result.devices.results);
     results.map(|device| format!("{}={}", device.request, device.device)).collect()
