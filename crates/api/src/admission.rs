@@ -25,15 +25,15 @@ type Class = (i32, PreemptionPolicy);
 /// The priority classes of a cluster, with the built-in ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriorityClasses {
-    by_name: BTreeMap<Name, Class>,
+    by_name: BTreeMap<Symbol, Class>,
     /// The default class; of several the one with the lowest value.
-    default: Option<(Name, Class)>,
+    default: Option<(Symbol, Class)>,
 }
 
 /// A pod names a priority class that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no PriorityClass with name {0} was found")]
-pub struct UnknownPriorityClass(pub Name);
+pub struct UnknownPriorityClass(pub Symbol);
 
 impl PriorityClasses {
     /// The given classes and the built-in ones.
@@ -49,7 +49,7 @@ impl PriorityClasses {
     }
 
     fn add(&mut self, class: &PriorityClass) {
-        let name = class.metadata.name;
+        let name = class.metadata.name.interned();
         let values = (class.value, class.preemption_policy.unwrap_or_default());
         self.by_name.insert(name, values);
         let lowest = self.default.is_none_or(|(_, (value, _))| class.value < value);

@@ -24,7 +24,7 @@ pub struct ObjectMeta {
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub name: Name,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
-    pub generate_name: Name,
+    pub generate_name: SharedText,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: Symbol,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]

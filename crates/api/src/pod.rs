@@ -21,7 +21,7 @@ api_structs! {
         pub node_name: Name,
         pub scheduler_name: Symbol,
         pub priority: Option<i32>,
-        pub priority_class_name: Name,
+        pub priority_class_name: Symbol,
         pub preemption_policy: Option<PreemptionPolicy>,
         pub node_selector: Option<Labels>,
         pub affinity: Option<Pooled<Affinity>>,

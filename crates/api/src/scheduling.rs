@@ -20,7 +20,7 @@ api_structs! {
         pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,
         pub resource_claims: Vec<PodGroupResourceClaim>,
         pub disruption_mode: Option<DisruptionMode>,
-        pub priority_class_name: Name,
+        pub priority_class_name: Symbol,
         pub priority: Option<i32>,
     }
 
@@ -104,7 +104,7 @@ api_structs! {
         pub scheduling_constraints: Option<PodGroupSchedulingConstraints>,
         pub resource_claims: Vec<PodGroupResourceClaim>,
         pub disruption_mode: Option<DisruptionMode>,
-        pub priority_class_name: Name,
+        pub priority_class_name: Symbol,
         pub priority: Option<i32>,
     }
 }

@@ -144,10 +144,10 @@ pub(crate) fn is_protected(cx: &CycleContext<'_>, victim: &PodInfo) -> Result<bo
     if class.is_empty() {
         return Ok(false);
     }
-    let key = NamespacedName::new(Symbol::EMPTY, class);
+    let key = NamespacedName::new(Symbol::EMPTY, class.into());
     let Some(class) = cx.objects.priority_classes.get(&key) else {
         // Every API server has these two, but files seldom do.
-        if class.text().starts_with("system-") {
+        if class.starts_with("system-") {
             return Ok(false);
         }
         let text = format!("priorityclass.scheduling.k8s.io {:?} not found", class);

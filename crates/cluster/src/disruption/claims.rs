@@ -8,7 +8,7 @@ use kubestep_api::admission::derived_uid;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
     Kind, Name, Object, ObjectMeta, OwnerReference, PersistentVolumeClaim, Pod,
-    PodResourceClaimStatus, ResourceClaim,
+    PodResourceClaimStatus, ResourceClaim, SharedText,
 };
 use kubestep_framework::pod::NamespacedName;
 
@@ -147,7 +147,7 @@ fn owned_by(metadata: &ObjectMeta, name: Name, pod: &Pod) -> ObjectMeta {
     };
     ObjectMeta {
         name,
-        generate_name: Name::EMPTY,
+        generate_name: SharedText::default(),
         uid: derived_uid(&format!("{name} of {}", pod.metadata.uid)),
         owner_references: vec![owner].into(),
         ..metadata.clone()

@@ -10,7 +10,7 @@ use super::{Replacement, key_of};
 use crate::World;
 use crate::rollout::Blueprint;
 use kubestep_api::admission::derived_uid;
-use kubestep_api::{Name, Object, ObjectMeta, OwnerReference, Pod, PodStatus, Time};
+use kubestep_api::{Name, Object, ObjectMeta, OwnerReference, Pod, PodStatus, SharedText, Time};
 
 /// The annotation on the mirror pod of a static pod (`v1.MirrorPodAnnotationKey`).
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -100,11 +100,11 @@ pub(crate) fn fresh(pod: &Pod) -> Pod {
 }
 
 /// The prefix of the names that a controller gives its pods.
-fn generated(pod: &Pod, owner: &OwnerReference) -> Name {
+fn generated(pod: &Pod, owner: &OwnerReference) -> SharedText {
     const INDEX: &str = "batch.kubernetes.io/job-completion-index";
     let index = pod.metadata.annotations.get(INDEX.into());
     match index.filter(|_| owner.kind == "Job") {
-        Some(index) => Name::new(&format!("{}-{index}-", owner.name)),
-        None => Name::new(&format!("{}-", owner.name)),
+        Some(index) => format!("{}-{index}-", owner.name).as_str().into(),
+        None => format!("{}-", owner.name).as_str().into(),
     }
 }

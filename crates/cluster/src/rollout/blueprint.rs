@@ -79,7 +79,7 @@ impl<F: Fn(&mut Pod) -> Result<(), String>> TemplateChange<'_, F> {
         }
         if self.workload.kind != WorkloadKind::StatefulSet {
             new.metadata.name = Name::EMPTY;
-            new.metadata.generate_name = Name::new(&format!("{base}-"));
+            new.metadata.generate_name = format!("{base}-").as_str().into();
         }
         Ok(made)
     }

@@ -20,11 +20,14 @@ pub(super) fn pod(
     if !generated && pod.metadata.name.is_empty() {
         return Err(manifest.error("metadata.name", "is missing"));
     }
-    let name = if generated { pod.metadata.generate_name } else { pod.metadata.name };
+    let name = match generated {
+        true => pod.metadata.generate_name.to_string(),
+        false => pod.metadata.name.to_string(),
+    };
     let replicas = surroundings.replicas.unwrap_or(1);
     let alone = replicas == 1 && !generated;
     pod.metadata.name = Name::EMPTY;
-    let base = name.text().trim_end_matches('-').to_owned();
+    let base = name.trim_end_matches('-').to_owned();
     let notices = match manifest.field("spec.nodeName").as_str() {
         Some(node) if !node.is_empty() => {
             vec![format!("{}: is tried without its node {node}", manifest.title())]

@@ -222,7 +222,7 @@ pub enum PodEdit {
     /// Sets the priority. In a cluster only a PriorityClass can.
     Priority(i32),
     /// Gives the pod a PriorityClass, with its priority and preemption policy.
-    PriorityClass(Name),
+    PriorityClass(Symbol),
 }
 
 /// A host port of a container.

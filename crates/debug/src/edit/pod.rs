@@ -6,7 +6,7 @@ use crate::edit::{Applied, EditError, HostPort, PodEdit, TermRef, object, pod_ke
 use kubestep_api::admission::PriorityClasses;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
-    Name, Pod, PodSchedulingGate, PodSpec, SharedList, Toleration, TopologySpreadConstraint,
+    Pod, PodSchedulingGate, PodSpec, SharedList, Toleration, TopologySpreadConstraint,
 };
 use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
@@ -32,7 +32,7 @@ pub(super) fn apply(
 }
 
 /// Sets all that a PriorityClass gives a pod.
-fn set_class(world: &World, pod: &mut Pod, class: Name) -> Result<(), String> {
+fn set_class(world: &World, pod: &mut Pod, class: Symbol) -> Result<(), String> {
     pod.spec.priority_class_name = class;
     (pod.spec.priority, pod.spec.preemption_policy) = (None, None);
     let classes = world.api().objects().priority_classes.values().map(AsRef::as_ref);
@@ -53,7 +53,7 @@ fn change(pod: &mut Pod, edit: &PodEdit) -> Result<(), String> {
         PodEdit::Priority(priority) => {
             pod.spec.priority = Some(*priority);
             // Otherwise the class would contradict it.
-            pod.spec.priority_class_name = Name::EMPTY;
+            pod.spec.priority_class_name = Symbol::EMPTY;
         }
         edit => change_spec(&mut pod.spec, edit)?,
     }

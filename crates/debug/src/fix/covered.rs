@@ -57,7 +57,7 @@ fn priority(edits: &[Edit], world: &World) -> Option<i32> {
         _ => None,
     });
     let classes = &world.api().objects().priority_classes;
-    let existing = || Some(classes.get(&NamespacedName::new(Symbol::EMPTY, class))?.value);
+    let existing = || Some(classes.get(&NamespacedName::new(Symbol::EMPTY, class.into()))?.value);
     created.or_else(existing)
 }
 

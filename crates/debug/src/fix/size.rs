@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::edit::{self, Edit, NodeEdit, PodEdit};
 use crate::fix::remedy::priority;
 use kubestep_api::intern::Symbol;
-use kubestep_api::{Kind, Name, Node, Object, Quantity};
+use kubestep_api::{Kind, Node, Object, Quantity};
 use kubestep_cluster::World;
 use kubestep_config::suggest::is_typo_of;
 use kubestep_framework::pod::NamespacedName;
@@ -135,10 +135,10 @@ fn lowered(part: f64) -> f64 {
 
 /// How far the class raises the pod in the range of priorities. A class that is yet to be created
 /// has exactly the priority needed and counts as an edit of its own.
-fn raised(world: &World, pod: NamespacedName, class: Name) -> f64 {
+fn raised(world: &World, pod: NamespacedName, class: Symbol) -> f64 {
     let objects = world.api().objects();
     let old = objects.pod(pod).and_then(|pod| pod.spec.priority).unwrap_or(0);
-    let class = objects.priority_classes.get(&NamespacedName::new(Symbol::EMPTY, class));
+    let class = objects.priority_classes.get(&NamespacedName::new(Symbol::EMPTY, class.into()));
     let by = class.map_or(0, |class| i64::from(class.value) - i64::from(old));
     by.max(0) as f64 / f64::from(priority::HIGHEST)
 }

@@ -252,10 +252,10 @@ fn missing(objects: &Objects, pod: &Pod) -> Vec<PodProblem> {
         problems.push(odd(Kind::Namespace, namespace.name, advice));
     }
     let class = pod.spec.priority_class_name;
-    let known = objects.priority_classes.contains_key(&cluster_wide(class));
-    if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.text().as_str()) {
+    let known = objects.priority_classes.contains_key(&cluster_wide(class.into()));
+    if !class.is_empty() && !known && !BUILT_IN_CLASSES.contains(&class.as_str()) {
         let advice = "the pod keeps the priority it has; a new pod of that class is rejected";
-        problems.push(odd(Kind::PriorityClass, class, advice));
+        problems.push(odd(Kind::PriorityClass, class.into(), advice));
     }
     let needed = references::missing(objects, pod);
     problems.extend(needed.iter().map(|reference| missing_object(objects, reference)));

@@ -90,7 +90,7 @@ fn in_memory_claim(pod: &Pod) -> ResourceClaim {
         name: IN_MEMORY_NAME.into(),
         // Upstream generates it at random; it must only be unique.
         uid: derived_uid(&format!("{IN_MEMORY_NAME}/{}", pod.metadata.uid)),
-        generate_name: Name::new(&prefix),
+        generate_name: prefix.as_str().into(),
         owner_references: vec![owner].into(),
         ..ObjectMeta::default()
     };
@@ -296,7 +296,7 @@ mod tests {
         assert!(is_claim_of(&claim, &own));
         assert!(!is_claim_of(&claim, &pod("p", "2")) && !is_claim_of(&claim, &pod("q", "1")));
         let metadata = &claim.metadata;
-        let names = (metadata.namespace, metadata.name, metadata.generate_name);
+        let names = (metadata.namespace, metadata.name, metadata.generate_name.clone());
         assert_eq!(names, ("d".into(), IN_MEMORY_NAME.into(), "p-extended-resources-".into()));
         assert_ne!(metadata.uid, in_memory_claim(&pod("p", "2")).metadata.uid);
         let owner = &metadata.owner_references[0];

@@ -314,7 +314,7 @@ fn the_claim_for_extended_resources_is_created_before_the_binding() {
     assert!(plugin.reserve(&mut cx, &mut state).is_success());
     assert_eq!(plugin.pre_bind(&mut cx, &mut state), Status::SUCCESS);
     let created = host.asked.iter().find_map(|asked| match asked {
-        Asked::Create(Object::ResourceClaim(claim)) => Some(claim.metadata.generate_name),
+        Asked::Create(Object::ResourceClaim(claim)) => Some(claim.metadata.generate_name.clone()),
         _ => None,
     });
     assert_eq!(created, Some("p-extended-resources-".into()));

@@ -27,11 +27,11 @@ pub(in crate::fix) fn at_least(
             && !class.metadata.name.text().starts_with(SYSTEM)
     });
     if let Some(class) = usable.min_by_key(|class| (class.value, class.metadata.name)) {
-        return Some(vec![Edit::Pod(pod, PodEdit::PriorityClass(class.metadata.name))]);
+        return Some(vec![Edit::Pod(pod, PodEdit::PriorityClass(class.metadata.name.interned()))]);
     }
     let is_free = |name: &Name| !classes().any(|class| class.metadata.name == *name);
     let names = ["", "-preempting"].map(|end| Name::new(&format!("priority-{value}{end}")));
     let name = names.into_iter().find(is_free)?;
     let create = Edit::Put(Object::from(edit::new_class(name, value)));
-    Some(vec![create, Edit::Pod(pod, PodEdit::PriorityClass(name))])
+    Some(vec![create, Edit::Pod(pod, PodEdit::PriorityClass(name.interned()))])
 }
