@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 use compact_str::CompactString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -47,10 +48,11 @@ const fn digits() -> [u8; 256] {
 /// end so, is interned: of `checkout-payments-worker-7d4b9c6f5-x2k9q` it is
 /// `checkout-payments-`, of `pvc-` and a UUID `pvc-`, of a text of up to 24 such characters
 /// nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Name {
-    /// The number of the interned beginning, and whether a UUID follows.
-    head: u32,
+    /// The number of the interned beginning plus one, and whether a UUID follows. It is never 0, so
+    /// that `Option<Name>` has 20 bytes, too.
+    head: NonZeroU32,
     /// The digits of the packed text from its first on, or the bits of the UUID from the highest on:
     /// compared as numbers, they are in the order of the text.
     packed: [u32; WORDS],
@@ -58,7 +60,7 @@ pub struct Name {
 
 impl Name {
     /// The empty text.
-    pub const EMPTY: Name = Name { head: 0, packed: [0; WORDS] };
+    pub const EMPTY: Name = Name { head: NonZeroU32::MIN, packed: [0; WORDS] };
 
     /// The name with this text, whose beginning is interned if the text cannot be packed as a whole.
     pub fn new(text: &str) -> Name {
@@ -73,7 +75,8 @@ impl Name {
     }
 
     fn of_parts(head: Symbol, uuid: bool, packed: [u32; WORDS]) -> Name {
-        Name { head: head.number() | if uuid { UUID } else { 0 }, packed }
+        let kind = if uuid { UUID } else { 0 };
+        Name { head: NonZeroU32::MIN.saturating_add(head.number()) | kind, packed }
     }
 
     /// Whether the text is empty.
@@ -92,7 +95,7 @@ impl Name {
     #[inline]
     fn mixed(self) -> u64 {
         let pair = |at: usize| u64::from(self.packed[at]) << 32 | u64::from(self.packed[at + 1]);
-        let rest = pair(2) ^ u64::from(self.head).rotate_left(20);
+        let rest = pair(2) ^ u64::from(self.head.get()).rotate_left(20);
         (pair(0).wrapping_mul(ODD) ^ rest).wrapping_mul(ODD)
     }
 
@@ -119,11 +122,11 @@ impl Name {
 
     /// The interned beginning.
     fn head(self) -> Symbol {
-        Symbol::numbered(self.head & !UUID)
+        Symbol::numbered((self.head.get() & !UUID) - 1)
     }
 
     fn is_uuid(self) -> bool {
-        self.head & UUID != 0
+        self.head.get() & UUID != 0
     }
 
     /// The text of the packed part.
@@ -188,6 +191,12 @@ fn pack(text: &[u8]) -> [u32; WORDS] {
         *word *= BASE.pow((DIGITS - characters.len()) as u32);
     }
     words
+}
+
+impl Default for Name {
+    fn default() -> Name {
+        Name::EMPTY
+    }
 }
 
 impl Hash for Name {
@@ -328,7 +337,7 @@ mod tests {
 
     #[test]
     fn twenty_bytes() {
-        assert_eq!(size_of::<Name>(), 20);
+        assert_eq!((size_of::<Name>(), size_of::<Option<Name>>()), (20, 20));
     }
 
     #[test]

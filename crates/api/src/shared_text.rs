@@ -4,17 +4,16 @@
 use std::fmt;
 use std::ops::Deref;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::intern::Symbol;
 use crate::macros::text;
 use crate::shared::pooled;
 use crate::{Name, Pooled};
 
-/// A text. Equal ones are stored once, as long as there is one.
-#[derive(Clone, PartialEq, Hash, Default, Serialize)]
-#[serde(transparent)]
-pub struct SharedText(Pooled<Box<str>>);
+/// A text. Equal ones are stored once, as long as there is one; an empty one is not stored.
+#[derive(Clone, PartialEq, Hash, Default)]
+pub struct SharedText(Option<Pooled<Box<str>>>);
 
 pooled!(Box<str>);
 
@@ -23,13 +22,13 @@ impl Eq for SharedText {}
 impl Deref for SharedText {
     type Target = str;
     fn deref(&self) -> &str {
-        &self.0
+        self.0.as_deref().map_or("", |text| text)
     }
 }
 
 impl From<&str> for SharedText {
     fn from(text: &str) -> SharedText {
-        SharedText(Pooled::new(text.into()))
+        SharedText((!text.is_empty()).then(|| Pooled::new(text.into())))
     }
 }
 
@@ -69,6 +68,12 @@ impl fmt::Debug for SharedText {
     }
 }
 
+impl Serialize for SharedText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
 impl<'de> Deserialize<'de> for SharedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SharedText, D::Error> {
         text(deserializer, |text| Ok::<_, std::convert::Infallible>(SharedText::from(text)))
@@ -84,6 +89,7 @@ mod tests {
         let (one, two) = (SharedText::from("zone a"), SharedText::from("zone a"));
         assert!(std::ptr::eq(&*one, &*two));
         assert_ne!(one, SharedText::from("zone b"));
+        assert_eq!(SharedText::from(""), SharedText::default());
         assert_eq!((one.to_string(), format!("{one:?}")), ("zone a".into(), "\"zone a\"".into()));
         assert_eq!(Symbol::known("text of no symbol"), None);
         let text: SharedText = serde_json::from_str("\"text of no symbol\"").unwrap();
