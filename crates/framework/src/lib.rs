@@ -28,7 +28,7 @@
 //!
 //!     fn filter(&self, cx: &CycleContext<'_>, _: &CycleState, node: &NodeInfo) -> Status {
 //!         let namespace = cx.pod.pod.metadata.namespace;
-//!         match node.name.starts_with(namespace.as_str()) {
+//!         match node.name.text().starts_with(namespace.as_str()) {
 //!             true => Status::SUCCESS,
 //!             false => Status::unresolvable("node is another team's"),
 //!         }

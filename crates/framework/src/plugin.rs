@@ -359,7 +359,7 @@ pub trait Plugin: Send + Sync {
     /// /// Keeps pods of a team apart, unless their priority is high.
     /// struct OnePerTeam;
     ///
-    /// fn team(pod: &PodInfo) -> Option<Symbol> {
+    /// fn team(pod: &PodInfo) -> Option<Name> {
     ///     pod.pod.metadata.labels.get_str("team").copied()
     /// }
     ///

@@ -1,11 +1,12 @@
 //! Compares the decisions of the cluster's own scheduler with those of the embedded one.
 
+use std::sync::Arc;
+
 use kubestep_api::{ConditionStatus, Name, Pod, Time};
 use kubestep_debug::learned::known::KnownVerdicts;
 use kubestep_debug::learned::{Learned, learn};
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, Outcome, VerdictId};
-use std::sync::Arc;
 
 const POD_SCHEDULED: &str = "PodScheduled";
 /// The reason of the PodScheduled condition while a gate holds the pod: no scheduler has tried it.

@@ -1,14 +1,15 @@
 //! The cache debugger that kube-scheduler runs on SIGUSR2: the scheduler's view of nodes and
 //! queues, and how its cache differs from the API server.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use kubestep_api::Name;
 use kubestep_api::words::count;
 use kubestep_debug::Session;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::pod::{NamespacedName, PodInfo};
 use kubestep_scheduler::Scheduler;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The whole dump, line by line.
 pub fn dump(session: &Session) -> Vec<String> {

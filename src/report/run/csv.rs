@@ -9,27 +9,20 @@ pub fn run(report: &RunReport) -> String {
         line(&["namespace", "pod", "outcome", "node", "attempts", "reason", "uncertain"]);
     for entry in &report.placed {
         let attempt = entry.attempt.to_string();
-        let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
+        let (namespace, name) = (&entry.pod.namespace, entry.pod.name.text());
+        let node = entry.node.text();
         let uncertain = conditions(entry.certainty.as_deref()).unwrap_or_default();
-        text += &line(&[
-            namespace,
-            &name.text(),
-            "placed",
-            &entry.node.text(),
-            &attempt,
-            "",
-            &uncertain,
-        ]);
+        text += &line(&[namespace, &name, "placed", &node, &attempt, "", &uncertain]);
     }
     for entry in &report.evicted {
-        let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
+        let (namespace, name) = (&entry.pod.namespace, entry.pod.name.text());
         let reason = format!("for {}", entry.by);
-        text += &line(&[namespace, &name.text(), "evicted", &entry.node.text(), "", &reason, ""]);
+        text += &line(&[namespace, &name, "evicted", &entry.node.text(), "", &reason, ""]);
     }
     for entry in &report.pending {
-        let (namespace, name) = (&entry.pod.namespace, &entry.pod.name);
+        let (namespace, name) = (&entry.pod.namespace, entry.pod.name.text());
         let uncertain = conditions(entry.certainty.as_deref()).unwrap_or_default();
-        text += &line(&[namespace, &name.text(), "pending", "", "", &entry.reason, &uncertain]);
+        text += &line(&[namespace, &name, "pending", "", "", &entry.reason, &uncertain]);
     }
     text
 }

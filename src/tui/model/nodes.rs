@@ -1,10 +1,11 @@
 //! The nodes of the model, in the cache's order and by name.
 
-use kubestep_api::Name;
-use kubestep_framework::node::NodeInfo;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+
+use kubestep_api::Name;
+use kubestep_framework::node::NodeInfo;
 
 /// Nodes with their pods, in the cache's order.
 #[derive(Clone, Debug, Default)]

@@ -13,6 +13,8 @@ mod replacement;
 mod size;
 mod trial;
 
+use std::iter;
+
 use crate::edit::{self, Edit, FieldChange};
 use crate::why;
 use crate::why::group::after_rejection;
@@ -24,7 +26,6 @@ use kubestep_cluster::World;
 use kubestep_framework::pod::NamespacedName;
 use plan::Plan;
 use serde::{Serialize, Serializer};
-use std::iter;
 use trial::EditTrial;
 
 /// Plans of one kind that are tried, so that other kinds get a turn.

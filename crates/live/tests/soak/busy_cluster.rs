@@ -2,6 +2,9 @@
 //! shows them: pods of ReplicaSets with short and long names, pods of Jobs, and pods with a volume of their
 //! own, on nodes that come and go.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use kubestep_api::{Kind, Object, Time};
 use kubestep_cluster::START;
 use kubestep_debug::Session;
@@ -9,8 +12,6 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_live::kinds::{ReadKind, TABLE};
 use kubestep_live::{Delta, Shadow, list};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
-use std::time::Duration;
 
 /// Nodes at any time.
 const NODES: usize = 40;

@@ -3,6 +3,8 @@
 //! Upstream: `FindMatchingVolume` in
 //! `staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go`.
 
+use std::sync::Arc;
+
 use kubestep_api::selector::Selector;
 use kubestep_api::{
     Name, Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeMode,
@@ -10,7 +12,6 @@ use kubestep_api::{
 };
 use kubestep_framework::error::PluginError;
 use kubestep_framework::pod::NamespacedName;
-use std::sync::Arc;
 
 use super::candidate::CandidateVolume;
 use super::reason::key;

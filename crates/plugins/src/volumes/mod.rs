@@ -6,13 +6,14 @@
 
 use std::fmt::Display;
 
+use std::sync::Arc;
+
 use kubestep_api::{Name, PersistentVolumeClaim, Pod, Volume};
 use kubestep_framework::error::PluginError;
 use kubestep_framework::events::EventObjects;
 use kubestep_framework::objects::Objects;
 use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::status::Status;
-use std::sync::Arc;
 
 pub mod migration;
 

@@ -1,13 +1,14 @@
 //! Columns and lists that consecutive records share while they are equal, so that thousands of
 //! records take little memory and little time to write.
 
+use std::sync::Arc;
+
 use kubestep_api::Name;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::{NodeNames, VerdictId};
 use kubestep_framework::snapshot::Snapshot;
-use std::sync::Arc;
 
 /// The columns and lists of the last record.
 #[derive(Clone, Default)]

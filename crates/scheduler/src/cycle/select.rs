@@ -4,12 +4,13 @@
 //! Only batching needs them, and rarely, so they are sorted only then, with the same moves as Go's
 //! `container/heap`, unless another tie break is set. The winner itself: [`crate::answers::best`].
 
+use std::sync::Arc;
+
 use kubestep_api::Name;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::record::scores::Scores;
 use kubestep_framework::record::{CycleRecord, NodeNames};
 use kubestep_framework::tie_break::TieBreak;
-use std::sync::Arc;
 
 /// The nodes of a cycle that did not win, best first; sorted when the first is requested.
 #[derive(Clone)]

@@ -2,12 +2,13 @@
 //!
 //! Upstream: `NodeMatches` in `pools_incubating.go` and `deviceWithID`.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use kubestep_api::selector::NodeMatcher;
 use kubestep_api::{Device, Name, Node, NodeSelector, ResourceSlice};
 use kubestep_cel::{CelError, Expression};
 use kubestep_framework::dra::{DeviceId, PoolId};
 use kubestep_framework::error::PluginError;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The nodes that can use a slice or a device.
 #[derive(Clone, Debug)]
