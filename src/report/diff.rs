@@ -84,7 +84,7 @@ fn decision(decision: &DecisionDifference) -> Value {
         "attempt": decision.attempt,
         "cycle": of(&decision.cycle, |cycle| *cycle),
         "outcome": of(&decision.outcome, |outcome| outcome.map(|one| one.as_str())),
-        "node": of(&decision.node, |node| node.map(|node| node.to_string())),
+        "node": of(&decision.node, |node| node.map(|node| json!(node))),
         "message": of(&decision.message, Clone::clone),
         "manual": of(&decision.interventions, Clone::clone),
         "notCompared": decision.not_compared,

@@ -274,7 +274,7 @@ fn left_json(report: &DisruptionReport, left: &EvictedPod) -> Value {
         "replacement": replacement.map(|pod| pod.to_string()),
     });
     match &left.end {
-        ReplacementState::On(node) => value["placedOn"] = node.to_string().into(),
+        ReplacementState::On(node) => value["placedOn"] = json!(node),
         ReplacementState::Pending(pending) => value["pending"] = pending.reason.as_str().into(),
         ReplacementState::LeftAgain => value["leftAgain"] = true.into(),
         ReplacementState::Nothing(why) => value["notRecreated"] = (*why).into(),

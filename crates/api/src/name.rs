@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
-use compact_str::CompactString;
+use compact_str::{CompactString, format_compact};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
@@ -65,18 +65,8 @@ impl Name {
     /// The name with this text, whose beginning is interned if the text cannot be packed as a whole.
     pub fn new(text: &str) -> Name {
         let (head, uuid, packed) = split(text);
-        Name::of_parts(Symbol::new(head), uuid, packed)
-    }
-
-    /// The name with this text, if there can be one already: nothing is interned.
-    pub fn known(text: &str) -> Option<Name> {
-        let (head, uuid, packed) = split(text);
-        Some(Name::of_parts(Symbol::known(head)?, uuid, packed))
-    }
-
-    fn of_parts(head: Symbol, uuid: bool, packed: [u32; WORDS]) -> Name {
-        let kind = if uuid { UUID } else { 0 };
-        Name { head: NonZeroU32::MIN.saturating_add(head.number()) | kind, packed }
+        let (number, kind) = (Symbol::new(head).number(), if uuid { UUID } else { 0 });
+        Name { head: NonZeroU32::MIN.saturating_add(number) | kind, packed }
     }
 
     /// Whether the text is empty.
@@ -105,12 +95,7 @@ impl Name {
         match (head, packed.as_str()) {
             ("", _) => packed,
             (_, "") => CompactString::const_new(head),
-            _ => {
-                let mut text = CompactString::with_capacity(head.len() + packed.len());
-                text.push_str(head);
-                text.push_str(&packed);
-                text
-            }
+            _ => format_compact!("{head}{packed}"),
         }
     }
 
@@ -253,9 +238,12 @@ impl Ord for Name {
         if self.head == other.head {
             return self.packed.cmp(&other.packed);
         }
-        let texts = [self, other].map(|name| (name.head().as_str(), name.unpacked()));
-        let [own, others] = texts.each_ref().map(|(head, rest)| head.bytes().chain(rest.bytes()));
-        own.cmp(others)
+        // The beginnings mostly differ before one of them ends.
+        let heads = [self, other].map(|name| name.head().as_str());
+        match heads[0].bytes().zip(heads[1].bytes()).find(|(own, others)| own != others) {
+            Some((own, others)) => own.cmp(&others),
+            None => self.text().cmp(&other.text()),
+        }
     }
 }
 
@@ -268,14 +256,11 @@ impl PartialOrd for Name {
 /// A line break is written as `\n`, as of a [`Symbol`].
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (f.width().or(f.precision()), self.packed == [0; WORDS] && !self.is_uuid()) {
-            (_, true) => fmt::Display::fmt(&self.head(), f),
-            (Some(_), _) => f.pad(&self.text().replace('\n', "\\n")),
-            (None, _) => {
-                fmt::Display::fmt(&self.head(), f)?;
-                f.write_str(&self.unpacked())
-            }
+        if f.width().or(f.precision()).is_some() {
+            return f.pad(&self.text().replace('\n', "\\n"));
         }
+        fmt::Display::fmt(&self.head(), f)?;
+        f.write_str(&self.unpacked())
     }
 }
 
@@ -320,8 +305,6 @@ mod tests {
         for whole in ["NVIDIA-A100-SXM4-80GB", "True", &upper, &long] {
             assert_eq!(interned(whole), whole);
         }
-        assert_eq!(Name::known("never-interned-before-7d4b9c6f5-x2k9q"), None);
-        assert_eq!(Name::known("web-0"), Some(Name::new("web-0")));
     }
 
     #[test]
@@ -367,7 +350,6 @@ mod tests {
             prop_assert_eq!(name.is_empty(), text.is_empty());
             prop_assert_eq!(name.to_string(), text.replace('\n', "\\n"));
             prop_assert!(name == *text);
-            prop_assert_eq!(Name::known(&text), Some(name));
         }
 
         #[test]

@@ -148,9 +148,9 @@ impl ApiServer {
         self.remote.as_ref().map_or(0, Remote::unanswered)
     }
 
-    /// How many writes of binding cycles the remote API server has not answered.
-    pub fn bindings_in_flight(&self) -> usize {
-        self.remote.as_ref().map_or(0, Remote::bindings_in_flight)
+    /// How many binding cycles wait for the remote API server.
+    pub fn binding_cycles_in_flight(&self) -> usize {
+        self.remote.as_ref().map_or(0, Remote::binding_cycles_in_flight)
     }
 
     /// Sets the function that calls extenders.

@@ -322,14 +322,21 @@ impl Remote {
         self.waiting.len()
     }
 
-    /// How many writes of binding cycles the API server has not answered: bindings, and before them
-    /// those of PreBind. Each pod waits for one at a time.
-    pub fn bindings_in_flight(&self) -> usize {
+    /// How many binding cycles wait for the API server, each for one write at a time: the binding, or
+    /// one of PreBind before it.
+    pub fn binding_cycles_in_flight(&self) -> usize {
         let sent = self.waiting.values().filter_map(|key| self.sent.get(key));
-        let binds = |request: &Request| {
-            !matches!(request, Request::Evict { .. } | Request::ExtenderBind { .. })
+        let of_binding_cycle = |request: &Request| {
+            matches!(
+                request,
+                Request::Bind { .. }
+                    | Request::Update { .. }
+                    | Request::Create(_)
+                    | Request::ExtendedResourceClaim { .. }
+                    | Request::NodeResourceClaims { .. }
+            )
         };
-        sent.filter(|sent| binds(&sent.request)).count()
+        sent.filter(|sent| of_binding_cycle(&sent.request)).count()
     }
 
     /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.

@@ -154,7 +154,7 @@ impl Driver {
         let with_pods = needed == NeededNames::WithPods;
         let pods = world.api().objects().pods.iter().filter(|_| with_pods);
         let mut pods: Vec<_> = pods.map(|(key, _)| *key).collect();
-        pods.sort_unstable();
+        pods.sort_by_cached_key(|pod| (pod.namespace.as_str(), pod.name.text()));
         let branches = self.branches.list(&self.session);
         let nodes = || world.api().nodes();
         let mut names: Vec<Name> = nodes().map(|node| node.metadata.name).collect();

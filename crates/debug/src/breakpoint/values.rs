@@ -201,7 +201,7 @@ impl Indexer for LabelMap<'_> {
     {
         let key = string(key)?;
         let value = self.find(key).ok_or_else(|| ExecutionError::no_such_key(key))?;
-        Ok(CowVal::owned(CelString::from(value.to_string())))
+        Ok(CowVal::owned(CelString::from(value.text().into_string())))
     }
 
     fn steal<'v>(self: Box<Self>, key: &dyn Val) -> Result<Box<dyn Val + 'v>, ExecutionError>

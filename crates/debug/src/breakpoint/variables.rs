@@ -255,7 +255,7 @@ fn of_cycle<'b>(cycle: &'b CycleRecord, name: &str) -> Option<CowVal<'b, 'b>> {
 }
 
 fn name_of<'b>(node: Option<Name>) -> CowVal<'b, 'b> {
-    CowVal::owned(CelString::from(node.unwrap_or_default().to_string()))
+    CowVal::owned(CelString::from(node.unwrap_or_default().text().into_string()))
 }
 
 fn watched<'b>(value: &'b WatchedValue) -> CowVal<'b, 'b> {
@@ -281,9 +281,9 @@ impl HasFields for PodFields<'_> {
     where
         Self: 'v,
     {
-        let text = |text: &dyn ToString| Box::new(CelString::from(text.to_string()));
+        let text = |text: &str| Box::new(CelString::from(text.to_owned()));
         Some(match name {
-            "name" => text(&self.key.name),
+            "name" => text(&self.key.name.text()),
             "namespace" => text(&self.key.namespace),
             "uid" => Box::new(CelString::from(self.pod?.uid().to_string())),
             "labels" => Box::new(LabelMap::new(&self.pod?.pod.metadata.labels)),
@@ -305,7 +305,7 @@ impl HasFields for NodeFacts<'_> {
     {
         let object: Option<&Node> = self.amounts.and_then(|amounts| amounts.object.as_deref());
         Some(match name {
-            "name" => Box::new(CelString::from(self.name.to_string())),
+            "name" => Box::new(CelString::from(self.name.text().into_string())),
             "labels" => Box::new(LabelMap::new(&object?.metadata.labels)),
             "cordoned" => Box::new(CelBool::from(object?.spec.unschedulable)),
             "free" => Box::new(CelRecord(Amounts(&self.amounts?.free))),

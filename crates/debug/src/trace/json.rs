@@ -65,9 +65,9 @@ pub fn summary(record: &CycleRecord) -> Value {
         "feasible": record.feasible.len(),
     });
     let optional = [
-        ("node", record.node.map(|node| node.to_string().into())),
+        ("node", record.node.map(|node| node.text().as_str().into())),
         ("message", Some(record.message.as_str()).filter(|text| !text.is_empty()).map(Value::from)),
-        ("nominatedNode", record.nominated_node.map(|node| node.to_string().into())),
+        ("nominatedNode", record.nominated_node.map(|node| node.text().as_str().into())),
         ("total", total.map(Value::from)),
         ("tieBreak", record.other_tie_break().map(|how| how.to_string().into())),
         ("interventions", interventions(record)),

@@ -64,8 +64,8 @@ pub(super) fn of(
 /// A problem with the node of a bound pod.
 fn of_bound(world: &World, pod: &Pod, node: Name, was_tried: bool) -> Option<PodProblem> {
     if world.api().node(node).is_none() {
-        let near = world.api().nodes().map(|node| node.metadata.name);
-        let near = suggest::closest_name(node, near);
+        let names = world.api().nodes().map(|node| node.metadata.name);
+        let near = suggest::closest_name(node, names);
         return Some(PodProblem {
             kind: ProblemKind::MissingNode,
             blocking: true,

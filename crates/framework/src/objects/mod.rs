@@ -99,6 +99,8 @@ pub struct Objects {
     pub custom: Arc<BTreeMap<CustomKind, CustomObjects>>,
     /// The device class of each extended resource; follows `device_classes`.
     pub extended_resources: Arc<ExtendedResources>,
+    /// The labels of each namespace, by the symbol that objects within it have; follows `namespaces`.
+    pub namespace_labels: Arc<BTreeMap<Symbol, Labels>>,
 }
 
 impl Objects {
@@ -119,8 +121,7 @@ impl Objects {
 
     /// The labels of a namespace; empty if the namespace does not exist, as upstream.
     pub fn namespace_labels(&self, namespace: Symbol) -> Labels {
-        let key = NamespacedName::new(Symbol::EMPTY, namespace.into());
-        self.namespaces.get(&key).map(|ns| ns.metadata.labels.clone()).unwrap_or_default()
+        self.namespace_labels.get(&namespace).cloned().unwrap_or_default()
     }
 
     /// The objects of one kind in one namespace, by name.
@@ -134,9 +135,16 @@ impl Objects {
     /// Adds or replaces an object and returns the one it replaced. Nodes are not stored.
     pub fn insert(&mut self, object: Object) -> Option<Object> {
         let key = NamespacedName::of(&object);
-        if let Object::DeviceClass(class) = &object {
-            let old = self.device_classes.get(&key).cloned();
-            Arc::make_mut(&mut self.extended_resources).update(old.as_deref(), class);
+        match &object {
+            Object::DeviceClass(class) => {
+                let old = self.device_classes.get(&key).cloned();
+                Arc::make_mut(&mut self.extended_resources).update(old.as_deref(), class);
+            }
+            Object::Namespace(namespace) => {
+                let labels = namespace.metadata.labels.clone();
+                Arc::make_mut(&mut self.namespace_labels).insert(key.name.interned(), labels);
+            }
+            _ => {}
         }
         macro_rules! put {
             ($($variant:ident => $field:ident),* $(,)?) => {
@@ -190,8 +198,12 @@ impl Objects {
     /// Removes an object by kind and key, and returns it.
     pub fn remove(&mut self, object: &Object) -> Option<Object> {
         let key = NamespacedName::of(object);
-        if let Object::DeviceClass(class) = object {
-            Arc::make_mut(&mut self.extended_resources).remove(class);
+        match object {
+            Object::DeviceClass(class) => Arc::make_mut(&mut self.extended_resources).remove(class),
+            Object::Namespace(_) => {
+                Arc::make_mut(&mut self.namespace_labels).remove(&key.name.interned());
+            }
+            _ => {}
         }
         macro_rules! take {
             ($($variant:ident => $field:ident),* $(,)?) => {
@@ -209,5 +221,27 @@ impl Objects {
             };
         }
         for_each_kind!(take)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::object;
+
+    #[test]
+    fn the_labels_of_a_namespace_are_those_of_its_object() {
+        let mut objects = Objects::default();
+        let namespace = |labels: serde_json::Value| {
+            object(json!({"kind": "Namespace", "metadata": {"name": "shop", "labels": labels}}))
+        };
+        assert_eq!(objects.namespace_labels("shop".into()), Labels::new());
+        objects.insert(namespace(json!({"team": "a"})));
+        objects.insert(namespace(json!({"team": "b"})));
+        assert_eq!(objects.namespace_labels("shop".into()), Labels::from([("team", "b")]));
+        objects.remove(&namespace(json!({})));
+        assert!(objects.namespace_labels.is_empty() && objects.namespaces.is_empty());
     }
 }

@@ -28,13 +28,9 @@ fn expand_one(term: &AffinityTerm, objects: &Objects) -> AffinityTerm {
     if term.namespace_selector.is_everything() {
         return expanded;
     }
-    let selected = objects
-        .namespaces
-        .values()
-        .map(|namespace| &namespace.metadata)
-        .filter(|metadata| term.namespace_selector.matches(&metadata.labels))
-        .map(|metadata| metadata.name.interned());
-    expanded.namespaces.extend(selected);
+    let selected =
+        objects.namespace_labels.iter().filter(|(_, own)| term.namespace_selector.matches(own));
+    expanded.namespaces.extend(selected.map(|(namespace, _)| *namespace));
     expanded
 }
 

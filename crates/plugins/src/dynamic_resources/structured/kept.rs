@@ -106,7 +106,7 @@ impl KeptDevices {
                 && (Arc::ptr_eq(&known.rules, rules) || !features.taint_rules)
         };
         if let Some(known) = kept.as_mut().filter(is_same) {
-            known.forget_old_nodes(nodes);
+            known.slices.forget_nodes_beyond(2 * nodes + 64);
             return known.slices.clone();
         }
         let former = kept.as_ref().map(|known| known.slices.as_ref());
@@ -148,13 +148,6 @@ impl KeptDevices {
         }
         known.demands.push(demand.clone());
         Some(demand)
-    }
-}
-
-impl Inventory {
-    /// Drops what is kept of nodes once it is far more than there are nodes.
-    fn forget_old_nodes(&self, nodes: usize) {
-        self.slices.forget_nodes_beyond(2 * nodes + 64);
     }
 }
 
