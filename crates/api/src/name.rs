@@ -25,6 +25,10 @@ const WORDS: usize = 4;
 const PACKED: usize = DIGITS * WORDS;
 /// The digit of each byte; 0 if it cannot be packed.
 const DIGIT_OF: [u8; 256] = digits();
+/// Two digits at once have this base.
+const PAIRS: u32 = BASE * BASE;
+/// The characters of each two digits; 0 where there is none.
+static CHARACTERS: [[u8; 2]; PAIRS as usize] = characters();
 /// A multiplier that spreads bits (SplitMix64's).
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// In `head`: the packed part is a UUID.
@@ -38,6 +42,23 @@ const fn digits() -> [u8; 256] {
         digit += 1;
     }
     digits
+}
+
+const fn characters() -> [[u8; 2]; PAIRS as usize] {
+    let mut characters = [[0; 2]; PAIRS as usize];
+    let mut at = 0;
+    while at < characters.len() {
+        let digits = [at / BASE as usize, at % BASE as usize];
+        let mut place = 0;
+        while place < 2 {
+            if digits[place] > 0 {
+                characters[at][place] = ALPHABET[digits[place] - 1];
+            }
+            place += 1;
+        }
+        at += 1;
+    }
+    characters
 }
 
 /// The name of an object, or the value of a label. `Copy`, 20 bytes, equal exactly when the text is
@@ -123,12 +144,11 @@ impl Name {
             return text.into();
         }
         let mut text = [0; PACKED];
-        for (characters, word) in text.chunks_exact_mut(DIGITS).zip(self.packed) {
-            let mut rest = word;
-            for character in characters.iter_mut().rev() {
-                let digit = rest % BASE;
-                *character = digit.checked_sub(1).map_or(0, |at| ALPHABET[at as usize]);
-                rest /= BASE;
+        let words = self.packed.into_iter().take_while(|word| *word != 0);
+        for (characters, word) in text.chunks_exact_mut(DIGITS).zip(words) {
+            let pairs = [word / PAIRS / PAIRS, word / PAIRS % PAIRS, word % PAIRS];
+            for (two, pair) in characters.chunks_exact_mut(2).zip(pairs) {
+                two.copy_from_slice(&CHARACTERS[pair as usize]);
             }
         }
         let length = text.iter().position(|character| *character == 0).unwrap_or(PACKED);

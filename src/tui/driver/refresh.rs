@@ -154,11 +154,11 @@ impl Driver {
         let with_pods = needed == NeededNames::WithPods;
         let pods = world.api().objects().pods.iter().filter(|_| with_pods);
         let mut pods: Vec<_> = pods.map(|(key, _)| *key).collect();
-        pods.sort_by_cached_key(|pod| (pod.namespace.as_str(), pod.name.text()));
+        pods.sort_unstable();
         let branches = self.branches.list(&self.session);
         let nodes = || world.api().nodes();
         let mut names: Vec<Name> = nodes().map(|node| node.metadata.name).collect();
-        names.sort_by_cached_key(|name| name.text());
+        names.sort_unstable();
         // Most nodes have the taints and labels of others: only the different ones become text.
         let taints = nodes().flat_map(|node| &node.spec.taints);
         let taints: HashMap<_, _> =

@@ -138,7 +138,7 @@ pub fn pods(world: &World, before: &[PodRow]) -> Vec<PodRow> {
         let shown: HashSet<NamespacedName> = rows.iter().map(PodRow::name).collect();
         let new = objects.iter().filter(|(key, _)| !shown.contains(*key));
         rows.extend(new.map(|(key, pod)| row(*key, pod)));
-        rows.sort_by_cached_key(|row| (row.name().namespace.as_str(), row.name().name.text()));
+        rows.sort_by_key(|row| row.name());
     }
     rows
 }

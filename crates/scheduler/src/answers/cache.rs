@@ -8,6 +8,7 @@ use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
 use super::nominated::NominatedVerdicts;
+use super::raw_scores::RawScores;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
@@ -57,8 +58,8 @@ pub(crate) enum CachedColumn {
     WithNominated(Box<NominatedVerdicts>),
     /// Of the dry runs of preemption.
     DryRuns(KeptDryRuns),
-    /// Of a score plugin: raw scores; `i32::MIN` where none was computed yet.
-    Scores(Column<i32>),
+    /// Of a score plugin.
+    Scores(RawScores),
 }
 
 impl CachedColumn {
@@ -68,7 +69,7 @@ impl CachedColumn {
             CachedColumn::Verdicts(answers) => answers.column.len() * size_of::<VerdictId>(),
             CachedColumn::WithNominated(kept) => kept.bytes(),
             CachedColumn::DryRuns(kept) => kept.bytes(),
-            CachedColumn::Scores(scores) => scores.len() * size_of::<i32>(),
+            CachedColumn::Scores(scores) => scores.bytes(),
         }
     }
 }

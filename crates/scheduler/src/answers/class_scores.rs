@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::best::{BestTotals, Winner};
 use super::best_window::BestOfWindows;
 use super::cache::{AnswerCache, AnswerKey, CachedColumn};
+use super::raw_scores::{RawScores, UNKNOWN};
 use super::recent::Recent;
-use super::scores::UNKNOWN;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
@@ -185,13 +185,13 @@ impl ClassScores {
         plugins: &[CachedPlugin<'_>],
         cache: &mut AnswerCache,
     ) -> Option<CachedScores> {
-        let stale = self.take_over(cache, plugins, cycle.cx.snapshot);
+        let (stale, raw_scores) = self.take_over(cache, plugins, cycle.cx.snapshot);
         let missing = self.missing(cycle, stale);
-        for (scores, kept) in self.plugins.iter_mut().zip(plugins) {
-            let complete = || scores.complete(kept.plugin, cycle, &missing);
+        for ((scores, kept), mut raw) in self.plugins.iter_mut().zip(plugins).zip(raw_scores) {
+            let complete = || scores.complete(kept.plugin, cycle, &missing, &mut raw);
             let timer = &cycle.cx.shared.timer;
             timer.time(ExtensionPoint::Score, kept.plugin.name(), complete)?;
-            cache.put(kept.key.clone(), CachedColumn::Scores(scores.raw.clone()));
+            cache.put(kept.key.clone(), CachedColumn::Scores(raw));
         }
         let changed = self.normalize(cycle, plugins, missing)?;
         self.follow(cycle, plugins, &changed);
@@ -222,14 +222,14 @@ impl ClassScores {
         }
     }
 
-    /// Takes over the raw scores of the cache. Returns the nodes that changed since the last time;
-    /// what depends on them is not known any more.
+    /// Takes the raw scores out of the cache. Returns the nodes that changed since the last time, of
+    /// which nothing is known any more, and the raw scores by plugin.
     fn take_over(
         &mut self,
         cache: &mut AnswerCache,
         plugins: &[CachedPlugin<'_>],
         snapshot: &Snapshot,
-    ) -> Vec<NodeId> {
+    ) -> (Vec<NodeId>, Vec<RawScores>) {
         let slots = snapshot.slots();
         let is_same = Arc::ptr_eq(&self.order, snapshot.order()) && self.totals.len() == slots;
         let stale = cache.changed_since(self.changes).filter(|_| is_same);
@@ -243,12 +243,12 @@ impl ClassScores {
         let mut stale = stale.unwrap_or_default();
         // A pod may be bound to a node that is not in the snapshot.
         stale.retain(|id| self.known.contains(position(snapshot, *id)));
-        for (scores, cached) in self.plugins.iter_mut().zip(columns) {
+        for scores in &mut self.plugins {
             stale.iter().for_each(|id| scores.uncount(*id));
-            scores.refresh(cached, slots);
         }
         stale.iter().for_each(|id| self.known.set(position(snapshot, *id), false));
-        stale
+        let raw_scores = columns.into_iter().map(|cached| RawScores::of_cache(cached, slots));
+        (stale, raw_scores.collect())
     }
 
     /// The feasible nodes whose scores are not known; `stale` are those that were until now.
@@ -328,18 +328,6 @@ impl PluginScores {
         PluginScores { raw: Column::filled(UNKNOWN, slots), normalized, ..PluginScores::default() }
     }
 
-    /// Takes over the raw scores of the cache.
-    fn refresh(&mut self, cached: Option<(CachedColumn, Vec<NodeId>)>, slots: usize) {
-        self.raw = match cached {
-            Some((CachedColumn::Scores(mut raw), stale)) => {
-                raw.grow(UNKNOWN, slots);
-                stale.iter().for_each(|node| raw.set(*node, UNKNOWN));
-                raw
-            }
-            _ => Column::filled(UNKNOWN, slots),
-        };
-    }
-
     /// Counts a node out whose score was known.
     fn uncount(&mut self, id: NodeId) {
         let score = self.raw.get(id).unwrap_or(UNKNOWN);
@@ -351,24 +339,26 @@ impl PluginScores {
         }
     }
 
-    /// Computes the raw scores of nodes that have none, and counts all of these nodes in. `None` if
+    /// Completes the raw scores of these nodes, takes them over, and counts the nodes in. `None` if
     /// the plugin fails, or a score does not fit into the column.
     fn complete(
         &mut self,
         plugin: &dyn Plugin,
         cycle: ScoreCycle<'_>,
         nodes: &[NodeId],
+        raw: &mut RawScores,
     ) -> Option<()> {
         for id in nodes {
-            let mut score = self.raw.get(*id)?;
-            if score == UNKNOWN {
-                let node = cycle.cx.snapshot.get(*id)?;
-                let raw = plugin.score(cycle.cx, cycle.state, node).ok()?;
-                score = i32::try_from(raw).ok().filter(|score| *score != UNKNOWN)?;
-                self.raw.set(*id, score);
-            }
+            let score = match raw.get(*id) {
+                Some(known) => known,
+                None => {
+                    let node = cycle.cx.snapshot.get(*id)?;
+                    raw.set(*id, plugin.score(cycle.cx, cycle.state, node).ok()?)?
+                }
+            };
             *self.counts.entry(score).or_default() += 1;
         }
+        self.raw = raw.column().clone();
         Some(())
     }
 

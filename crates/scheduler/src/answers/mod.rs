@@ -1,10 +1,11 @@
 //! The answers of plugins about nodes.
 //!
 //! [`matrix`] asks every filter plugin about every node, [`scores`] asks the score plugins about
-//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles. [`nominated`] keeps
-//! the verdicts with nominated pods counted in, [`search`] which nodes pass, [`class_scores`] their
-//! scores, and [`best`] and [`best_window`] who has the best total. [`dry_runs`] keeps what
-//! preemption would evict. [`records`] lets consecutive records share the columns that are equal.
+//! the feasible nodes; both reuse what the [`cache`] keeps from earlier cycles, of score plugins
+//! their [`raw_scores`]. [`nominated`] keeps the verdicts with nominated pods counted in, [`search`]
+//! which nodes pass, [`class_scores`] their scores, and [`best`] and [`best_window`] who has the
+//! best total. [`dry_runs`] keeps what preemption would evict. [`records`] lets consecutive records
+//! share the columns that are equal.
 
 pub(crate) mod best;
 mod best_window;
@@ -13,6 +14,7 @@ pub(crate) mod class_scores;
 mod dry_runs;
 pub(crate) mod matrix;
 mod nominated;
+mod raw_scores;
 mod recent;
 pub(crate) mod records;
 pub(crate) mod scores;

@@ -3,17 +3,14 @@
 use std::sync::Arc;
 
 use super::cache::{AnswerCache, AnswerKey, CachedColumn};
+use super::raw_scores::{RawScores, UNKNOWN};
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
 use kubestep_framework::node::NodeInfo;
 use kubestep_framework::plugin::{CycleContext, Plugin};
-use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::status::Status;
-
-/// A raw score that was not computed yet, or does not fit into a column.
-pub(super) const UNKNOWN: i32 = i32::MIN;
 
 /// Asks the score plugins of a profile about the feasible nodes.
 pub(crate) struct AnswerScorer<'a> {
@@ -47,22 +44,19 @@ impl AnswerScorer<'_> {
     fn cached(&mut self, plugin: &dyn Plugin, pod: String) -> Result<Vec<i64>, Status> {
         let point = ExtensionPoint::Score;
         let key = AnswerKey { profile: self.profile, plugin: plugin.name(), point, pod };
-        let mut column = match self.cache.take(&key) {
-            Some((CachedColumn::Scores(mut column), stale)) => {
-                column.grow(UNKNOWN, self.cx.snapshot.slots());
-                stale.iter().for_each(|node| column.set(*node, UNKNOWN));
-                column
+        let cached = self.cache.take(&key);
+        let mut scores = RawScores::of_cache(cached, self.cx.snapshot.slots());
+        let ids = self.ids.slice();
+        let mut raw = scores.column().gather(&ids, i64::from(UNKNOWN));
+        for (id, raw) in ids.iter().zip(&mut raw) {
+            if *raw != i64::from(UNKNOWN) && !scores.is_stale(*id) {
+                continue;
             }
-            _ => Column::filled(UNKNOWN, self.cx.snapshot.slots()),
-        };
-        let unknown = i64::from(UNKNOWN);
-        let mut raw = column.gather(&self.ids.slice(), unknown);
-        for (id, raw) in self.ids.iter().zip(&mut raw).filter(|(_, raw)| **raw == unknown) {
             let Some(node) = self.cx.snapshot.get(*id) else { continue };
             *raw = plugin.score(&self.cx, self.state, node)?;
-            column.set(*id, i32::try_from(*raw).unwrap_or(UNKNOWN));
+            scores.set(*id, *raw);
         }
-        self.cache.put(key, CachedColumn::Scores(column));
+        self.cache.put(key, CachedColumn::Scores(scores));
         Ok(raw)
     }
 }
