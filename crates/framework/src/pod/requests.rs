@@ -3,6 +3,8 @@
 //! Quantities are summed exactly and rounded once at the end. Upstream:
 //! `staging/src/k8s.io/component-helpers/resource/helpers.go`.
 
+use std::sync::LazyLock;
+
 use crate::resource::Resource;
 use kubestep_api::intern::Symbol;
 use kubestep_api::{
@@ -119,15 +121,15 @@ fn non_zero_up_to_1_31(pod: &Pod) -> ResourceList {
     requests
 }
 
+static DEFAULT_REQUESTS: LazyLock<ResourceList> = LazyLock::new(|| {
+    let cpu = Quantity::new_milli(DEFAULT_MILLI_CPU, QuantityFormat::DecimalSi);
+    let memory = Quantity::new(DEFAULT_MEMORY, QuantityFormat::BinarySi);
+    [(Symbol::new("cpu"), cpu), (Symbol::new("memory"), memory)].into_iter().collect()
+});
+
 /// 100m of CPU and 200 MiB of memory, the defaults of a container without requests.
 pub fn default_requests() -> ResourceList {
-    let mut defaults = ResourceList::default();
-    defaults.insert(
-        Symbol::new("cpu"),
-        Quantity::new_milli(DEFAULT_MILLI_CPU, QuantityFormat::DecimalSi),
-    );
-    defaults.insert(Symbol::new("memory"), Quantity::new(DEFAULT_MEMORY, QuantityFormat::BinarySi));
-    defaults
+    DEFAULT_REQUESTS.clone()
 }
 
 /// With pod-level requests, a default applies only to a resource that the whole pod does not
@@ -255,6 +257,10 @@ fn is_pod_level_resource(name: &str) -> bool {
 }
 
 fn add(sum: &mut ResourceList, other: &ResourceList) {
+    if sum.is_empty() {
+        sum.clone_from(other);
+        return;
+    }
     for (name, quantity) in other.iter() {
         match sum.get_mut(name) {
             Some(total) => total.add(quantity),

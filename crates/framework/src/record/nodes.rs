@@ -130,6 +130,12 @@ impl NodeWindow {
         parts.map(|(from, to)| &self.order[from..to])
     }
 
+    /// In about how many contiguous parts of the order the nodes are: at most two without gaps.
+    fn count_parts(&self) -> usize {
+        let Some(Gaps { members, .. }) = &self.gaps else { return 2 };
+        self.ranges(0, self.len).map(|(from, to)| members.count_runs(from, to)).iter().sum()
+    }
+
     /// All nodes in order, written out.
     fn written(&self) -> Vec<NodeId> {
         let mut nodes = Vec::with_capacity(self.len);
@@ -148,7 +154,7 @@ impl NodeList {
         len: usize,
     ) -> NodeList {
         let window = NodeWindow::among(order.clone(), members, start, len);
-        match window.parts().count() > 2 + window.len / RUN {
+        match window.count_parts() > 2 + window.len / RUN {
             true => window.written().into(),
             false => window.into(),
         }

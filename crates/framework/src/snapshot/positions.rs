@@ -41,9 +41,8 @@ impl Block {
     fn select(&self, rank: usize) -> Option<usize> {
         let at =
             self.before.partition_point(|before| usize::from(*before) <= rank).checked_sub(1)?;
-        let mut word = self.words[at];
-        (0..rank - usize::from(self.before[at])).for_each(|_| word &= word.wrapping_sub(1));
-        (word != 0).then(|| at * 64 + word.trailing_zeros() as usize)
+        let within = select_in_word(self.words[at], rank - usize::from(self.before[at]))?;
+        Some(at * 64 + within)
     }
 }
 
@@ -144,6 +143,11 @@ impl PositionSet {
         })
     }
 
+    /// How many [`PositionSet::runs`] there are.
+    pub fn count_runs(&self, from: usize, to: usize) -> usize {
+        masked_words(from, to, |at| self.word(at)).map(|(_, word)| ones(word & !(word << 1))).sum()
+    }
+
     /// Adds the positions that are in one of two sets and not in the other.
     pub fn differences(&self, other: &PositionSet, positions: &mut Vec<usize>) {
         if Arc::ptr_eq(&self.blocks, &other.blocks) {
@@ -188,6 +192,20 @@ fn bit(at: usize) -> u64 {
 
 fn ones(word: u64) -> usize {
     word.count_ones() as usize
+}
+
+/// The bit with so many bits before it that are set, as it is.
+fn select_in_word(word: u64, rank: usize) -> Option<usize> {
+    // The bits of each byte are counted, and then, by a multiplication, those of the bytes up to it.
+    let pairs = word - ((word >> 1) & 0x5555_5555_5555_5555);
+    let nibbles = (pairs & 0x3333_3333_3333_3333) + ((pairs >> 2) & 0x3333_3333_3333_3333);
+    let bytes = (nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f;
+    let up_to = bytes.wrapping_mul(0x0101_0101_0101_0101).to_le_bytes();
+    let byte = up_to.iter().filter(|count| usize::from(**count) <= rank).count();
+    let before = byte.checked_sub(1).map_or(0, |before| usize::from(up_to[before]));
+    let mut rest = word.checked_shr(8 * byte as u32)?;
+    (before..rank).for_each(|_| rest &= rest.wrapping_sub(1));
+    (rest != 0).then(|| 8 * byte + rest.trailing_zeros() as usize)
 }
 
 /// The words with the positions from `from` to before `to`, without the bits of others, each with
@@ -252,6 +270,7 @@ mod tests {
             prop_assert_eq!(changed.members(from, to).collect::<Vec<_>>(), expected.clone());
             let runs = changed.runs(from, to).flat_map(|(from, to)| from..to);
             prop_assert_eq!(runs.collect::<Vec<_>>(), expected);
+            prop_assert_eq!(changed.count_runs(from, to), changed.runs(from, to).count());
             let others = (from..to).filter(|at| !changed.contains(*at)).collect::<Vec<_>>();
             prop_assert_eq!(changed.others(None, from, to).collect::<Vec<_>>(), others.clone());
             let before = others.into_iter().filter(|at| first.contains(*at));

@@ -157,21 +157,33 @@ impl BestOfWindows {
     /// first with this total in the order parent, left, right (see [`first_in_tree`]).
     fn first_in_heap(&self, window: &NodeWindow, total: i32) -> usize {
         let mut at = 0;
-        while at < window.len() && self.best_of(window, at, at + 1).total != total {
+        let mut level = self.first_level(window, at, 0, total).unwrap_or(0);
+        while level > 0 {
             let left = 2 * at + 1;
-            at = if self.is_below(window, left, total) { left } else { left + 1 };
+            // What is on a level below `at` is on the level before it below its children.
+            (at, level) = match self.first_level(window, left, level - 1, total) {
+                Some(level) => (left, level),
+                None => (left + 1, level - 1),
+            };
         }
         at
     }
 
-    /// Whether a node with this total, the best one, is at an index of the heap or below: on each
-    /// level of the heap, those below are side by side.
-    fn is_below(&self, window: &NodeWindow, at: usize, total: i32) -> bool {
-        let levels = std::iter::successors(Some((at, at + 1)), |(from, to)| {
-            Some((2 * from + 1, 2 * to + 1))
-        });
-        let mut levels = levels.take_while(|(from, _)| *from < window.len());
-        levels.any(|(from, to)| self.best_of(window, from, to.min(window.len())).total == total)
+    /// The first level of the heap below an index, counted from it and from level `from` on, with a
+    /// node that has this total, the best one. Those on one level are side by side in the window.
+    fn first_level(
+        &self,
+        window: &NodeWindow,
+        at: usize,
+        from: usize,
+        total: i32,
+    ) -> Option<usize> {
+        let first = |level: usize| ((at + 1) << level) - 1;
+        let mut levels = (from..).take_while(|level| first(*level) < window.len());
+        levels.find(|level| {
+            let end = (first(*level) + (1 << level)).min(window.len());
+            self.best_of(window, first(*level), end).total == total
+        })
     }
 
     /// The indexes in a window of the first `most` nodes with this total, the best one.

@@ -70,7 +70,10 @@ mod tests {
     fn a_stale_score_is_unknown_and_stays_in_the_column_until_there_is_another() {
         let (one, two) = (NodeId(1), NodeId(2));
         let mut scores = RawScores::of_cache(None, 2);
-        assert_eq!((scores.get(one), scores.set(one, 7), scores.get(one)), (None, Some(7), Some(7)));
+        assert_eq!(
+            (scores.get(one), scores.set(one, 7), scores.get(one)),
+            (None, Some(7), Some(7))
+        );
         let recorded = scores.column().clone();
         let mut scores = RawScores::of_cache(cached(scores, &[one]), 2);
         assert_eq!(scores.get(one), None);

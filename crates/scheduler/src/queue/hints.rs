@@ -71,6 +71,7 @@ pub(super) struct QueuePlugins {
 }
 
 /// The registrations that match one event, by profile.
+#[derive(Default)]
 pub(super) struct MatchingHints<'a> {
     profiles: IndexMap<Symbol, Vec<&'a HintEntry>>,
 }

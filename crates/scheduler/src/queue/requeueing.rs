@@ -259,7 +259,10 @@ impl SchedulingQueue {
             return;
         }
         let plugins = self.plugins.clone();
-        let hints = plugins.matching(&event);
+        let hints = match self.unschedulable.len() {
+            0 => MatchingHints::default(),
+            _ => plugins.matching(&event),
+        };
         let judged = JudgedEvent { event: &event, objects, hints: &hints };
         let is_candidate = |pod: &&Arc<QueuedPodInfo>| {
             judged.can_concern(pod) && check.is_none_or(|check| check(&pod.info))
@@ -277,7 +280,6 @@ impl SchedulingQueue {
         judged: JudgedEvent<'_>,
     ) {
         let plugins = self.plugins.clone();
-        let label = Symbol::new(&judged.event.label());
         let first = self.moves.len();
         for pod in candidates {
             if self.stays_gated(&plugins, &pod, judged.event) {
@@ -288,6 +290,7 @@ impl SchedulingQueue {
                 // Removed first, so that a pod that becomes gated frees its slot.
                 self.leave_unschedulable(pod.key());
                 let from = unschedulable_queue(&pod);
+                let label = Symbol::new(&judged.event.label());
                 self.requeue(cx, Arc::unwrap_or_clone(pod), from, verdict, label);
             }
         }
