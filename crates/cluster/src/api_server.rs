@@ -148,9 +148,9 @@ impl ApiServer {
         self.remote.as_ref().map_or(0, Remote::unanswered)
     }
 
-    /// How many binding cycles wait for the remote API server.
-    pub fn binding_cycles_in_flight(&self) -> usize {
-        self.remote.as_ref().map_or(0, Remote::binding_cycles_in_flight)
+    /// How many writes to the remote API server binding cycles wait for, those included that follow.
+    pub fn binding_cycle_writes(&self) -> usize {
+        self.remote.as_ref().map_or(0, Remote::binding_cycle_writes)
     }
 
     /// Sets the function that calls extenders.

@@ -133,7 +133,28 @@ impl CallType {
     }
 }
 
+/// What a binding cycle waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindingCycleWrite {
+    /// A claim, a volume, or what a pod's status says of its claims.
+    PreBind,
+    /// The binding by the API server.
+    Binding,
+}
+
 impl Request {
+    /// What the write is in a binding cycle; `None` if it belongs to none.
+    pub fn binding_cycle_write(&self) -> Option<BindingCycleWrite> {
+        match self {
+            Request::Bind { .. } => Some(BindingCycleWrite::Binding),
+            Request::Update { .. }
+            | Request::Create(_)
+            | Request::ExtendedResourceClaim { .. }
+            | Request::NodeResourceClaims { .. } => Some(BindingCycleWrite::PreBind),
+            _ => None,
+        }
+    }
+
     /// The sort of the write; `None` if upstream makes it in another way.
     pub fn call_type(&self) -> Option<CallType> {
         match self {
@@ -322,21 +343,12 @@ impl Remote {
         self.waiting.len()
     }
 
-    /// How many binding cycles wait for the API server, each for one write at a time: the binding, or
-    /// one of PreBind before it.
-    pub fn binding_cycles_in_flight(&self) -> usize {
+    /// How many writes of binding cycles are in flight, or follow one that is: each binding cycle waits
+    /// for one write at a time, and after those of PreBind it binds.
+    pub fn binding_cycle_writes(&self) -> usize {
         let sent = self.waiting.values().filter_map(|key| self.sent.get(key));
-        let of_binding_cycle = |request: &Request| {
-            matches!(
-                request,
-                Request::Bind { .. }
-                    | Request::Update { .. }
-                    | Request::Create(_)
-                    | Request::ExtendedResourceClaim { .. }
-                    | Request::NodeResourceClaims { .. }
-            )
-        };
-        sent.filter(|sent| of_binding_cycle(&sent.request)).count()
+        let writes = sent.filter_map(|sent| sent.request.binding_cycle_write());
+        writes.map(|write| if write == BindingCycleWrite::PreBind { 2 } else { 1 }).sum()
     }
 
     /// A watch reports an object (`None`: deleted): answers that are not newer are dropped.

@@ -194,18 +194,21 @@ fn ones(word: u64) -> usize {
     word.count_ones() as usize
 }
 
-/// The bit with so many bits before it that are set, as it is.
+/// The set bit of a word with so many set bits before it, fewer than 64.
 fn select_in_word(word: u64, rank: usize) -> Option<usize> {
-    // The bits of each byte are counted, and then, by a multiplication, those of the bytes up to it.
-    let pairs = word - ((word >> 1) & 0x5555_5555_5555_5555);
-    let nibbles = (pairs & 0x3333_3333_3333_3333) + ((pairs >> 2) & 0x3333_3333_3333_3333);
-    let bytes = (nibbles + (nibbles >> 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-    let up_to = bytes.wrapping_mul(0x0101_0101_0101_0101).to_le_bytes();
-    let byte = up_to.iter().filter(|count| usize::from(**count) <= rank).count();
-    let before = byte.checked_sub(1).map_or(0, |before| usize::from(up_to[before]));
-    let mut rest = word.checked_shr(8 * byte as u32)?;
-    (before..rank).for_each(|_| rest &= rest.wrapping_sub(1));
-    (rest != 0).then(|| 8 * byte + rest.trailing_zeros() as usize)
+    const ONES: u64 = u64::MAX / 0xff;
+    const HIGH: u64 = ONES << 7;
+    // How many bits are set in each byte and those below it; no count reaches the high bit.
+    let pairs = word - ((word >> 1) & (u64::MAX / 3));
+    let nibbles = (pairs & (u64::MAX / 5)) + ((pairs >> 2) & (u64::MAX / 5));
+    let up_to = ((nibbles + (nibbles >> 4)) & (u64::MAX / 17)).wrapping_mul(ONES);
+    // The bytes whose bits all come before have their high bits set.
+    let passed = ((ONES.wrapping_mul(rank as u64) | HIGH) - up_to) & HIGH;
+    let shift = 8 * ones(passed) as u32;
+    let mut rest = word.checked_shr(shift)?;
+    let before = (up_to << 8).checked_shr(shift)? & 0xff;
+    (before..rank as u64).for_each(|_| rest &= rest.wrapping_sub(1));
+    (rest != 0).then(|| shift as usize + rest.trailing_zeros() as usize)
 }
 
 /// The words with the positions from `from` to before `to`, without the bits of others, each with

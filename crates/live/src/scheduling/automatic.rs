@@ -8,11 +8,13 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::clock::WallClock;
+use crate::scheduling::in_flight::InFlightLimit;
 use crate::scheduling::{
     Arrival, Cluster, LAG, LeaderStatus, LiveScheduler, Reporter, SchedulerState, SchedulingEnd,
     TICK,
 };
 use crate::updates::{ClusterUpdate, ClusterUpdates};
+use crate::write::WriteResult;
 use kubestep_api::Object;
 use kubestep_cluster::World;
 use kubestep_cluster::remote::Outgoing;
@@ -23,12 +25,6 @@ use kubestep_framework::stopwatch::{Done, Spent, Stopwatch};
 const BATCH: usize = 1_000;
 /// How long cycles may run before arrivals are handled again.
 const CYCLES: Duration = Duration::from_millis(5);
-/// Bindings in flight, those included whose pods still write claims or volumes, with which no further
-/// cycle begins. A pod that would only queue in the API server stays in the active queue instead, where a
-/// more important one that arrives meanwhile comes first, and its attempt begins on a newer state of the
-/// cluster. With 64, an API server on two cores bound up to a quarter more pods a second, and an attempt
-/// took 37 to 49 ms instead of 17 to 24; with 16 it bound a fifth fewer.
-const BINDINGS: usize = 24;
 /// Once no answer to a write has come for this long, bindings in flight hold back no cycle: the server or
 /// a webhook hangs, and other pods may not need it.
 const HANGS: Duration = Duration::from_secs(1);
@@ -43,6 +39,10 @@ pub struct Scheduling {
     ticked: Option<Instant>,
     /// When the last answer to a write came.
     answered: Instant,
+    /// A pod that would only queue in the API server stays in the active queue instead, where a more
+    /// important one that arrives meanwhile comes first, and its attempt begins on a newer state of the
+    /// cluster.
+    in_flight: InFlightLimit,
 }
 
 /// A world whose scheduler is measured. Nothing is recorded.
@@ -59,7 +59,8 @@ impl Scheduling {
         world.scheduler_mut().measure(Some(stopwatch.clone()));
         let scheduler = LiveScheduler::new(cluster, &world, report);
         let state = MeasuredWorld { world, stopwatch };
-        Scheduling { scheduler, state, ticked: None, answered: Instant::now() }
+        let (answered, in_flight) = (Instant::now(), InFlightLimit::default());
+        Scheduling { scheduler, state, ticked: None, answered, in_flight }
     }
 
     /// Schedules until it is stopped or loses the lease.
@@ -109,8 +110,12 @@ impl Scheduling {
 
     /// Notices are reported, and nobody else reads them.
     fn take(&mut self, arrival: Arrival) {
-        if matches!(arrival, Arrival::Answered(_)) {
-            self.answered = Instant::now();
+        if let Arrival::Answered(WriteResult { in_binding_cycle, took, .. }) = &arrival {
+            let since = self.answered.elapsed();
+            self.answered += since;
+            if let Some(write) = in_binding_cycle {
+                self.in_flight.answered(*write, *took, since);
+            }
         }
         let _reported = self.scheduler.take(&mut self.state, arrival);
     }
@@ -140,8 +145,8 @@ impl Scheduling {
     }
 
     /// Whether a pod would only queue for its binding.
-    fn is_full(&self) -> bool {
-        self.state.world.api().binding_cycles_in_flight() >= BINDINGS
+    fn is_full(&mut self) -> bool {
+        self.in_flight.is_reached(self.state.world.api().binding_cycle_writes())
             && self.answered.elapsed() < HANGS
     }
 
@@ -204,6 +209,7 @@ mod tests {
 
     use super::*;
     use crate::scheduling::SchedulingReport;
+    use crate::scheduling::in_flight::FEWEST;
     use crate::scheduling::stand_in::StandIn;
     use kubestep_config as config;
     use kubestep_config::FeatureGates;
@@ -237,10 +243,11 @@ mod tests {
         nodes.for_each(|node| server.put(node.into()));
         (0..100).for_each(|i| server.put(pod(&format!("p{i}")).into()));
         while scheduling.turn() {}
-        assert_eq!(server.writes().len(), BINDINGS);
-        server.with(|server| server.answer_held(10));
+        assert_eq!(server.writes().len(), FEWEST);
+        // All were answered as fast as the first, so that one more is in flight from now on.
+        server.with(|server| server.answer_held(FEWEST));
         while scheduling.turn() {}
-        assert_eq!(server.writes().len(), BINDINGS + 10);
+        assert_eq!(server.writes().len(), FEWEST + FEWEST + 1);
         // No answer for a long time: the rest does not wait for those that hang.
         scheduling.answered = Instant::now().checked_sub(HANGS).unwrap();
         while scheduling.turn() {}
@@ -280,11 +287,14 @@ mod tests {
             let writes = server.writes();
             writes.iter().filter(|write| write.starts_with("update ResourceClaim")).count()
         };
-        assert_eq!(updates(), BINDINGS);
-        // With the answers the same pods go on: their claims are written once more.
-        server.with(|server| server.answer_held(2 * BINDINGS));
+        // Each pod counts for its binding, too.
+        let pods = FEWEST / 2;
+        assert_eq!(updates(), pods);
+        // With the answers, also those to their nominations, the same pods go on: their claims are
+        // written once more.
+        server.with(|server| server.answer_held(2 * pods));
         while scheduling.turn() {}
-        assert_eq!(updates(), 2 * BINDINGS);
+        assert_eq!(updates(), 2 * pods);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 mod automatic;
 mod cluster;
+mod in_flight;
 mod interactive;
 #[cfg(any(test, feature = "testing"))]
 pub mod stand_in;
@@ -224,7 +225,8 @@ impl LiveScheduler {
                 (self.report)(state.world(), SchedulingReport::Notice(notice.clone()));
                 batch.notices.push(notice);
             }
-            Arrival::Answered(WriteResult { ticket, answer, what, call }) => {
+            Arrival::Answered(WriteResult { ticket, answer, what, call, took, .. }) => {
+                let call = call.map(|call| (call, took));
                 let error = answer.as_ref().err().cloned();
                 let text = error.as_ref().map(|error| format!("{what}: {error}"));
                 batch.notices.extend(text.map(|text| Notice { serious: true, text }));

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::feed::{self, Delta, FeedEvent, Notice};
 use crate::scheduling::{Arrival, Cluster, LeaderStatus};
@@ -169,8 +170,10 @@ impl Cluster for StandIn {
             if !matches!(request, Request::Event { .. }) {
                 server.writes.push(what.clone());
             }
-            let answer = server.make(request);
-            let answered = Arrival::Answered(WriteResult { ticket, answer, what, call: None });
+            let in_binding_cycle = request.binding_cycle_write();
+            let (answer, took) = (server.make(request), Duration::from_millis(1));
+            let result = WriteResult { ticket, answer, what, call: None, in_binding_cycle, took };
+            let answered = Arrival::Answered(result);
             let holds = server.holds_answers;
             let queue = if holds { &mut server.held } else { &mut server.arrivals };
             queue.push_back(answered);

@@ -32,7 +32,9 @@ use crate::failure::RequestFailure;
 use crate::link::{KubeconfigTarget, Link, LinkError};
 use crate::runtime::{self, StartReport};
 use kubestep_cluster::ExtenderFn;
-use kubestep_cluster::remote::{CallType, Outgoing, Request, RequestResult, WriteOutcome};
+use kubestep_cluster::remote::{
+    BindingCycleWrite, CallType, Outgoing, Request, RequestResult, WriteOutcome,
+};
 
 pub use event::hostname;
 pub use gate::WriteGate;
@@ -45,7 +47,7 @@ use lanes::{Lane, Lanes};
 
 /// Writes at once of each sort, see [`InFlightLimits`]. Upstream limits only its rate; API servers limit
 /// concurrency.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 /// How long writes in flight may take when the program ends.
 const AT_END: Duration = Duration::from_secs(5);
 
@@ -69,8 +71,12 @@ pub struct WriteResult {
     pub answer: RequestResult,
     /// The write, in a few words.
     pub what: String,
-    /// What sort of call it was, and how long it took.
-    pub call: Option<(CallType, Duration)>,
+    /// What sort of call it was.
+    pub call: Option<CallType>,
+    /// See [`Request::binding_cycle_write`].
+    pub in_binding_cycle: Option<BindingCycleWrite>,
+    /// From when it could be sent to the answer.
+    pub took: Duration,
 }
 
 /// Sends writes. Dropping it finishes those in flight, unless its gate is closed.
@@ -188,11 +194,13 @@ async fn serve(
             let _turn = lane.turn().await;
             let _place = places.acquire_owned().await;
             let (what, call, began) = (request.describe(), request.call_type(), Instant::now());
+            let in_binding_cycle = request.binding_cycle_write();
             let answer = make(&calls, &extenders, request).await;
             let answer = answer.map_err(|failure| failure.describe());
-            let call = call.map(|call| (call, began.elapsed()));
+            let took = began.elapsed();
+            let result = WriteResult { ticket, answer, what, call, in_binding_cycle, took };
             // At the end of the program the receiver may be dropped.
-            let _sent = answers.send(WriteResult { ticket, answer, what, call });
+            let _sent = answers.send(result);
         });
     }
     let end = async {
