@@ -22,6 +22,8 @@ use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 pub(crate) const ENTRY_BYTES: usize = 1_300;
 /// Records that stay whole, whatever their size.
 const WHOLE: usize = 8;
+/// The most of them: a breakpoint looks at each one, and a new branch drops those that it cuts off.
+const MOST_WHOLE: usize = 2_048;
 /// How many records that were cut off are dropped with each entry that follows.
 const LEAVING: usize = 4;
 /// The most replaced records that are remembered.
@@ -201,9 +203,8 @@ impl History {
         while self.weights.bytes() > budget && !self.leaving.is_empty() {
             self.drop_leaving(LEAVING);
         }
-        while self.weights.bytes() > budget && self.whole.len() > WHOLE {
-            let Some(number) = self.whole.front().copied() else { return };
-            self.whole.pop_front();
+        while self.whole.len() > if self.weights.bytes() > budget { WHOLE } else { MOST_WHOLE } {
+            let Some(number) = self.whole.pop_front() else { return };
             if let Some(id) = self.entry_of_cycle(number) {
                 self.thin_entry(id);
             }
@@ -565,8 +566,10 @@ mod tests {
         history.set_budget(Some(bytes / 100 * 60 + history.entry_bytes()));
         assert!(history.leaving.len() <= 9 && history.cycles().all(|cycle| cycle.is_whole()));
         history.keep_least();
-        assert!(history.leaving.is_empty());
-        assert_eq!(history.matrix_bytes(), bytes / 100 * WHOLE);
+        assert_eq!((history.leaving.len(), history.matrix_bytes()), (0, bytes / 100 * WHOLE));
+        history.set_budget(Some(usize::MAX));
+        (52..60 + MOST_WHOLE as u64).for_each(|number| _ = history.push(whole(number)));
+        assert_eq!(history.cycles().filter(|cycle| cycle.is_whole()).count(), MOST_WHOLE);
     }
 
     #[test]
@@ -585,14 +588,11 @@ mod tests {
         assert_eq!(history.replaced_since(later), Some(&[0][..]));
         assert_eq!(history.replaced_since(history.replaced()), Some(&[][..]));
         assert_eq!(numbers(history.cycles_from(3)), [4, 5]);
-        for _ in 0..2 * REPLACED {
-            put(&mut history, 2);
-            assert!(history.replaced.len() <= REPLACED);
-        }
+        (0..2 * REPLACED).for_each(|_| put(&mut history, 2));
+        assert!(history.replaced.len() <= REPLACED);
         assert_eq!(history.replaced_since(later), None, "that is too long ago");
         let before = history.replaced();
         history.truncate(3);
         assert_eq!(history.replaced_since(before), None, "cycles were cut off");
-        assert_eq!(history.replaced_since(history.replaced()), Some(&[][..]));
     }
 }
