@@ -12,9 +12,9 @@ use kubestep_cluster::remote::BindingCycleWrite;
 
 use crate::write::AT_ONCE;
 
-/// The limit at the start, and the least: with fewer, a server on two cores was busy too, but with
-/// fewer pods, as it does more at a time for many. 24 in flight bound 1,030 pods a second in 22 ms each,
-/// 16 bound 800 in 19 ms, 12 bound 700 in 17 ms; 64 bound 1,080 in 57 ms.
+/// The limit at the start, and the least: with fewer, a server on two cores was as busy and bound fewer
+/// pods, since each write cost it more. 24 in flight bound 1,030 pods a second in 22 ms each, 16 bound
+/// 800 in 19 ms, 12 bound 700 in 17 ms; 64 bound 1,080 in 57 ms.
 pub(super) const FEWEST: usize = 24;
 /// Below this many queued writes, the limit grows; above [`MANY`], it shrinks.
 const FEW: f64 = 16.0;
