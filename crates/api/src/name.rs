@@ -48,17 +48,14 @@ const fn characters() -> [[u8; 2]; PAIRS as usize] {
     let mut characters = [[0; 2]; PAIRS as usize];
     let mut at = 0;
     while at < characters.len() {
-        let digits = [at / BASE as usize, at % BASE as usize];
-        let mut place = 0;
-        while place < 2 {
-            if digits[place] > 0 {
-                characters[at][place] = ALPHABET[digits[place] - 1];
-            }
-            place += 1;
-        }
+        characters[at] = [character(at / BASE as usize), character(at % BASE as usize)];
         at += 1;
     }
     characters
+}
+
+const fn character(digit: usize) -> u8 {
+    if digit == 0 { 0 } else { ALPHABET[digit - 1] }
 }
 
 /// The name of an object, or the value of a label. `Copy`, 20 bytes, equal exactly when the text is

@@ -62,6 +62,7 @@ pub struct MatrixMemory {
     /// How many holders each list and each chunk has, by its address.
     holders: HashMap<usize, u32>,
     bytes: usize,
+    nodes: usize,
 }
 
 impl MatrixMemory {
@@ -70,14 +71,21 @@ impl MatrixMemory {
         self.bytes
     }
 
+    /// The number of nodes of all records that were added.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     /// Counts a record in.
     pub fn add(&mut self, record: &CycleRecord) {
+        self.nodes += record.nodes.order.len();
         self.bytes += own_bytes(record);
         visit_shared(record, &mut |address, bytes| self.hold(address, bytes));
     }
 
     /// Counts a record out that was added.
     pub fn remove(&mut self, record: &CycleRecord) {
+        self.nodes -= record.nodes.order.len().min(self.nodes);
         self.bytes -= own_bytes(record).min(self.bytes);
         visit_shared(record, &mut |address, bytes| self.release(address, bytes));
     }

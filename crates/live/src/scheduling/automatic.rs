@@ -110,10 +110,11 @@ impl Scheduling {
 
     /// Notices are reported, and nobody else reads them.
     fn take(&mut self, arrival: Arrival) {
-        if let Arrival::Answered(WriteResult { in_binding_cycle, took, .. }) = &arrival {
+        if let Arrival::Answered(WriteResult { answer, in_binding_cycle, took, .. }) = &arrival {
             let since = self.answered.elapsed();
             self.answered += since;
-            if let Some(write) = in_binding_cycle {
+            // What fails at once says nothing of how busy the server is.
+            if let (Ok(_), Some(write)) = (answer, in_binding_cycle) {
                 self.in_flight.answered(*write, *took, since);
             }
         }

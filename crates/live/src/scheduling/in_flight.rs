@@ -34,24 +34,20 @@ pub(super) struct InFlightLimit {
     /// The answers of this round, and the sum over them of the part of its time that each one queued.
     answers: f64,
     queued: f64,
-    binding: Fastest,
-    pre_bind: Fastest,
+    /// The durations of the fastest answers of late, in seconds.
+    fastest_binding: f64,
+    fastest_pre_bind: f64,
 }
-
-/// The duration of the fastest answers of late, in seconds.
-#[derive(Clone, Debug)]
-struct Fastest(f64);
 
 impl Default for InFlightLimit {
     fn default() -> InFlightLimit {
-        let fastest = || Fastest(f64::INFINITY);
         InFlightLimit {
             limit: FEWEST as f64,
             was_full: false,
             answers: 0.0,
             queued: 0.0,
-            binding: fastest(),
-            pre_bind: fastest(),
+            fastest_binding: f64::INFINITY,
+            fastest_pre_bind: f64::INFINITY,
         }
     }
 }
@@ -64,21 +60,20 @@ impl InFlightLimit {
         is_reached
     }
 
-    /// Takes in that a write was answered after `took`, `since` the answer before it.
+    /// Takes in that a write succeeded and `took` so long, `since` the answer before it.
     pub fn answered(&mut self, write: BindingCycleWrite, took: Duration, since: Duration) {
         let forgotten = 1.0 + since.as_secs_f64() / FORGOTTEN.as_secs_f64();
-        for fastest in [&mut self.binding, &mut self.pre_bind] {
-            fastest.0 *= forgotten;
-        }
+        self.fastest_binding *= forgotten;
+        self.fastest_pre_bind *= forgotten;
         let fastest = match write {
-            BindingCycleWrite::Binding => &mut self.binding,
-            BindingCycleWrite::PreBind => &mut self.pre_bind,
+            BindingCycleWrite::Binding => &mut self.fastest_binding,
+            BindingCycleWrite::PreBind => &mut self.fastest_pre_bind,
         };
-        // Not a division by zero if a clock stands still.
+        // No division by zero if a clock stands still.
         let took = took.as_secs_f64().max(f64::MIN_POSITIVE);
-        fastest.0 = fastest.0.min(took);
+        *fastest = fastest.min(took);
+        self.queued += 1.0 - *fastest / took;
         self.answers += 1.0;
-        self.queued += 1.0 - fastest.0 / took;
         if self.answers >= self.limit {
             self.end_round();
         }

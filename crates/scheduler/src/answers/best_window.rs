@@ -160,7 +160,7 @@ impl BestOfWindows {
         let mut level = self.first_level(window, at, 0, total).unwrap_or(0);
         while level > 0 {
             let left = 2 * at + 1;
-            // What is on a level below `at` is on the level before it below its children.
+            // Below one of the two children, the node is one level less away.
             (at, level) = match self.first_level(window, left, level - 1, total) {
                 Some(level) => (left, level),
                 None => (left + 1, level - 1),

@@ -349,13 +349,9 @@ impl PluginScores {
         raw: &mut RawScores,
     ) -> Option<()> {
         for id in nodes {
-            let score = match raw.get(*id) {
-                Some(known) => known,
-                None => {
-                    let node = cycle.cx.snapshot.get(*id)?;
-                    raw.set(*id, plugin.score(cycle.cx, cycle.state, node).ok()?)?
-                }
-            };
+            let node = cycle.cx.snapshot.get(*id)?;
+            let compute = || plugin.score(cycle.cx, cycle.state, node);
+            let score = i32::try_from(raw.complete(*id, compute).ok()?).ok()?;
             *self.counts.entry(score).or_default() += 1;
         }
         self.raw = raw.column().clone();

@@ -39,22 +39,24 @@ impl RawScores {
         self.column.len() * size_of::<i32>()
     }
 
-    /// Whether a node changed since its score was computed.
-    pub fn is_stale(&self, node: NodeId) -> bool {
-        self.stale.contains(&node)
-    }
-
-    /// The score of a node, if it is known.
-    pub fn get(&self, node: NodeId) -> Option<i32> {
-        self.column.get(node).filter(|score| *score != UNKNOWN && !self.is_stale(node))
-    }
-
-    /// Keeps the score that was computed for a node. `None` if it does not fit into the column.
-    pub fn set(&mut self, node: NodeId, score: i64) -> Option<i32> {
-        let score = i32::try_from(score).unwrap_or(UNKNOWN);
-        self.column.set(node, score);
+    /// The score of a node; `compute` gives it if it is not known. One that does not fit into the
+    /// column stays unknown.
+    ///
+    /// # Errors
+    /// Those of `compute`.
+    pub fn complete<E>(
+        &mut self,
+        node: NodeId,
+        compute: impl FnOnce() -> Result<i64, E>,
+    ) -> Result<i64, E> {
+        let known = self.column.get(node).filter(|score| *score != UNKNOWN);
+        if let Some(score) = known.filter(|_| !self.stale.contains(&node)) {
+            return Ok(score.into());
+        }
+        let score = compute()?;
+        self.column.set(node, i32::try_from(score).unwrap_or(UNKNOWN));
         self.stale.remove(&node);
-        (score != UNKNOWN).then_some(score)
+        Ok(score)
     }
 }
 
@@ -62,34 +64,53 @@ impl RawScores {
 mod tests {
     use super::*;
 
-    fn cached(scores: RawScores, stale: &[NodeId]) -> Option<(CachedColumn, Vec<NodeId>)> {
-        Some((CachedColumn::Scores(scores), stale.to_vec()))
+    const NODE: NodeId = NodeId(1);
+
+    fn cached(scores: RawScores, stale: &[NodeId]) -> RawScores {
+        RawScores::of_cache(Some((CachedColumn::Scores(scores), stale.to_vec())), 3)
+    }
+
+    /// The score of the node, and whether it was computed.
+    fn score(scores: &mut RawScores, new: i64) -> (i64, bool) {
+        let mut is_computed = false;
+        let compute = || {
+            is_computed = true;
+            Ok::<_, ()>(new)
+        };
+        let score = scores.complete(NODE, compute).unwrap();
+        (score, is_computed)
     }
 
     #[test]
-    fn a_stale_score_is_unknown_and_stays_in_the_column_until_there_is_another() {
-        let (one, two) = (NodeId(1), NodeId(2));
+    fn a_stale_score_is_computed_again_and_written_only_if_it_is_another() {
         let mut scores = RawScores::of_cache(None, 2);
-        assert_eq!(
-            (scores.get(one), scores.set(one, 7), scores.get(one)),
-            (None, Some(7), Some(7))
-        );
+        assert_eq!(score(&mut scores, 7), (7, true));
+        assert_eq!(score(&mut scores, 8), (7, false));
         let recorded = scores.column().clone();
-        let mut scores = RawScores::of_cache(cached(scores, &[one]), 2);
-        assert_eq!(scores.get(one), None);
-        scores.set(one, 7);
-        assert_eq!(scores.get(one), Some(7));
-        assert!(scores.column().is_shared_with(&recorded));
-        let mut scores = RawScores::of_cache(cached(scores, &[one]), 3);
-        assert_eq!((scores.set(one, 8), scores.get(two)), (Some(8), None));
-        assert_eq!((scores.get(one), recorded.get(one)), (Some(8), Some(7)));
+        let mut scores = cached(scores, &[]);
+        assert_eq!(score(&mut scores, 8), (7, false));
+        let mut scores = cached(scores, &[NODE]);
+        let before = scores.column().clone();
+        assert_eq!(score(&mut scores, 7), (7, true));
+        assert!(scores.column().is_shared_with(&before));
+        let mut scores = cached(scores, &[NODE]);
+        assert_eq!((score(&mut scores, 8), score(&mut scores, 9)), ((8, true), (8, false)));
+        assert_eq!((scores.column().get(NODE), recorded.get(NODE)), (Some(8), Some(7)));
+        assert_eq!(scores.column().get(NodeId(2)), Some(UNKNOWN), "a new slot");
     }
 
     #[test]
-    fn a_score_that_does_not_fit_stays_unknown() {
-        let mut scores = RawScores::of_cache(None, 1);
-        for score in [i64::MAX, i64::from(UNKNOWN)] {
-            assert_eq!((scores.set(NodeId(0), score), scores.get(NodeId(0))), (None, None));
+    fn a_score_that_does_not_fit_is_computed_each_time() {
+        let mut scores = RawScores::of_cache(None, 2);
+        for new in [i64::MAX, i64::MIN, i64::MAX] {
+            assert_eq!(score(&mut scores, new), (new, true));
         }
+    }
+
+    #[test]
+    fn an_error_leaves_the_score_unknown() {
+        let mut scores = RawScores::of_cache(None, 2);
+        assert_eq!(scores.complete(NODE, || Err("no")), Err("no"));
+        assert_eq!(score(&mut scores, 7), (7, true));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cache::{AnswerCache, AnswerKey, CachedColumn};
-use super::raw_scores::{RawScores, UNKNOWN};
+use super::raw_scores::RawScores;
 use kubestep_api::intern::Symbol;
 use kubestep_config::ExtensionPoint;
 use kubestep_framework::cycle_state::CycleState;
@@ -46,15 +46,10 @@ impl AnswerScorer<'_> {
         let key = AnswerKey { profile: self.profile, plugin: plugin.name(), point, pod };
         let cached = self.cache.take(&key);
         let mut scores = RawScores::of_cache(cached, self.cx.snapshot.slots());
-        let ids = self.ids.slice();
-        let mut raw = scores.column().gather(&ids, i64::from(UNKNOWN));
-        for (id, raw) in ids.iter().zip(&mut raw) {
-            if *raw != i64::from(UNKNOWN) && !scores.is_stale(*id) {
-                continue;
-            }
-            let Some(node) = self.cx.snapshot.get(*id) else { continue };
-            *raw = plugin.score(&self.cx, self.state, node)?;
-            scores.set(*id, *raw);
+        let mut raw = Vec::with_capacity(self.ids.len());
+        for node in self.ids.iter().filter_map(|id| self.cx.snapshot.get(*id)) {
+            let compute = || plugin.score(&self.cx, self.state, node);
+            raw.push(scores.complete(node.id, compute)?);
         }
         self.cache.put(key, CachedColumn::Scores(scores));
         Ok(raw)

@@ -259,6 +259,7 @@ impl SchedulingQueue {
             return;
         }
         let plugins = self.plugins.clone();
+        // Without a pod to judge, the registrations are not looked through.
         let hints = match self.unschedulable.len() {
             0 => MatchingHints::default(),
             _ => plugins.matching(&event),
