@@ -177,7 +177,8 @@ impl NodeInfo {
 
 /// Removes the pod with `uid` from `pods`; the last one moves to its position.
 fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Uid) -> Option<Arc<PodInfo>> {
-    let at = pods.iter().position(|pod| pod.uid() == uid)?;
+    // Mostly it is one that was added lately: an assumed pod that is now bound.
+    let at = pods.iter().rposition(|pod| pod.uid() == uid)?;
     Some(pods.swap_remove(at))
 }
 

@@ -15,54 +15,81 @@ pub(super) type Less<'a> = &'a dyn Fn(&QueuedPodInfo, &QueuedPodInfo) -> bool;
 /// The heap. Every operation that moves elements takes the order, which must always be the same.
 #[derive(Clone, Default)]
 pub(super) struct Heap {
-    pods: Vec<Arc<QueuedPodInfo>>,
-    index: HashMap<NamespacedName, usize>,
+    elements: Vec<Element>,
+    /// The numbers of the pods.
+    numbers: HashMap<NamespacedName, u32>,
+    /// By number: where the pod is in `elements`. A pod that moves is not looked up by its key.
+    places: Vec<u32>,
+    /// Numbers that no pod has.
+    free: Vec<u32>,
+}
+
+#[derive(Clone)]
+struct Element {
+    pod: Arc<QueuedPodInfo>,
+    number: u32,
 }
 
 impl Heap {
     /// The pods, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPodInfo>> {
-        self.pods.iter()
+        self.elements.iter().map(|element| &element.pod)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.pods.len()
+        self.elements.len()
+    }
+
+    fn place(&self, key: NamespacedName) -> Option<usize> {
+        let number = *self.numbers.get(&key)?;
+        Some(self.places[number as usize] as usize)
     }
 
     /// The pod with that key.
     pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPodInfo>> {
-        self.pods.get(*self.index.get(&key)?)
+        self.elements.get(self.place(key)?).map(|element| &element.pod)
     }
 
     /// Whether there is a pod with that key.
     pub(super) fn contains(&self, key: NamespacedName) -> bool {
-        self.index.contains_key(&key)
+        self.numbers.contains_key(&key)
     }
 
     /// The pod that is popped next.
     pub(super) fn peek(&self) -> Option<&Arc<QueuedPodInfo>> {
-        self.pods.first()
+        self.iter().next()
     }
 
     /// Adds a pod, or replaces the one with the same key and fixes its position.
     pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPodInfo>, less: Less<'_>) {
-        match self.index.get(&pod.key()).copied() {
+        match self.place(pod.key()) {
             Some(at) => {
-                self.pods[at] = pod;
+                self.elements[at].pod = pod;
                 self.fix(at, less);
             }
             None => {
-                let at = self.pods.len();
-                self.index.insert(pod.key(), at);
-                self.pods.push(pod);
+                let at = self.push(pod);
                 self.up(at, less);
             }
         }
     }
 
+    /// Adds a pod at the end and returns its place.
+    fn push(&mut self, pod: Arc<QueuedPodInfo>) -> usize {
+        let number = self.free.pop().unwrap_or(self.places.len() as u32);
+        let place = self.elements.len();
+        if number as usize == self.places.len() {
+            self.places.push(0);
+        }
+        self.places[number as usize] = place as u32;
+        self.numbers.insert(pod.key(), number);
+        self.elements.push(Element { pod, number });
+        place
+    }
+
     /// Pops the first pod.
     pub(super) fn pop(&mut self, less: Less<'_>) -> Option<Arc<QueuedPodInfo>> {
-        let last = self.pods.len().checked_sub(1)?;
+        let last = self.elements.len().checked_sub(1)?;
         self.swap(0, last);
         self.down(0, last, less);
         self.take_last()
@@ -74,8 +101,8 @@ impl Heap {
         key: NamespacedName,
         less: Less<'_>,
     ) -> Option<Arc<QueuedPodInfo>> {
-        let at = *self.index.get(&key)?;
-        let last = self.pods.len() - 1;
+        let at = self.place(key)?;
+        let last = self.elements.len() - 1;
         if at != last {
             self.swap(at, last);
             if !self.down(at, last, less) {
@@ -90,7 +117,7 @@ impl Heap {
         &'a self,
         less: Less<'_>,
     ) -> impl Iterator<Item = &'a QueuedPodInfo> {
-        let mut rest: Vec<&QueuedPodInfo> = self.pods.iter().map(Arc::as_ref).collect();
+        let mut rest: Vec<&QueuedPodInfo> = self.iter().map(Arc::as_ref).collect();
         std::iter::from_fn(move || {
             let last = rest.len().checked_sub(1)?;
             rest.swap(0, last);
@@ -106,20 +133,21 @@ impl Heap {
     }
 
     fn take_last(&mut self) -> Option<Arc<QueuedPodInfo>> {
-        let pod = self.pods.pop()?;
-        self.index.remove(&pod.key());
+        let Element { pod, number } = self.elements.pop()?;
+        self.numbers.remove(&pod.key());
+        self.free.push(number);
         Some(pod)
     }
 
     fn swap(&mut self, i: usize, j: usize) {
-        self.pods.swap(i, j);
+        self.elements.swap(i, j);
         for at in [i, j] {
-            self.index.insert(self.pods[at].key(), at);
+            self.places[self.elements[at].number as usize] = at as u32;
         }
     }
 
     fn fix(&mut self, at: usize, less: Less<'_>) {
-        if !self.down(at, self.pods.len(), less) {
+        if !self.down(at, self.elements.len(), less) {
             self.up(at, less);
         }
     }
@@ -127,7 +155,7 @@ impl Heap {
     fn up(&mut self, mut at: usize, less: Less<'_>) {
         while at > 0 {
             let parent = (at - 1) / 2;
-            if !less(&self.pods[at], &self.pods[parent]) {
+            if !less(&self.elements[at].pod, &self.elements[parent].pod) {
                 break;
             }
             self.swap(parent, at);
@@ -137,7 +165,7 @@ impl Heap {
 
     fn down(&mut self, start: usize, end: usize, less: Less<'_>) -> bool {
         let before =
-            |heap: &Heap, i: usize, j: usize| less(heap.pods[i].as_ref(), heap.pods[j].as_ref());
+            |heap: &Heap, i: usize, j: usize| less(&heap.elements[i].pod, &heap.elements[j].pod);
         sift_down(start, end, self, before, Heap::swap)
     }
 }
@@ -194,7 +222,7 @@ mod tests {
     }
 
     fn array(heap: &Heap) -> Vec<String> {
-        heap.pods.iter().map(|pod| pod.key().name.to_string()).collect()
+        heap.iter().map(|pod| pod.key().name.to_string()).collect()
     }
 
     fn drained(mut heap: Heap) -> Vec<String> {
