@@ -121,7 +121,11 @@ fn set_condition(conditions: &mut Vec<Condition>, mut condition: Condition, now:
             }
             *present = condition;
         }
-        None => conditions.push(condition),
+        None => {
+            // Most pods get one condition and no more.
+            conditions.reserve_exact(1);
+            conditions.push(condition);
+        }
     }
 }
 

@@ -84,7 +84,13 @@ impl Ledger {
         let changes = Arc::make_mut(self.nodes.get_or_default(name));
         match changes.last_mut() {
             Some((at, before)) if *at >= len => *before = amounts,
-            _ => changes.push((len, amounts)),
+            _ => {
+                if changes.len() == changes.capacity() {
+                    // Most nodes have few versions, and each takes 200 bytes.
+                    changes.reserve_exact(1 + changes.len() / 2);
+                }
+                changes.push((len, amounts));
+            }
         }
     }
 
