@@ -256,13 +256,14 @@ mod tests {
             pre_filter: vec![
                 PluginStatus::new("A".into(), Status::SUCCESS),
                 PluginStatus::new("B".into(), Status::skip()),
-            ],
+            ]
+            .into(),
             filter: FilterRecord {
-                plugins: vec![column("A"), column("B")],
+                plugins: vec![column("A"), column("B")].into(),
                 evaluated: [NodeId(1), NodeId(0)].into(),
                 ..FilterRecord::default()
             },
-            bind: vec![PluginStatus::new("C".into(), Status::SUCCESS)],
+            bind: vec![PluginStatus::new("C".into(), Status::SUCCESS)].into(),
             ..CycleRecord::default()
         }
     }

@@ -21,7 +21,8 @@ use crate::ledger::Ledger;
 use crate::timeline::{Step, Stop, Timeline};
 use crate::timer::{self, Timer};
 use crate::times::Times;
-use crate::trace::{Entry, History, thin};
+use crate::trace::thin::{self, ThinLists};
+use crate::trace::{Entry, History};
 use kubestep_api::intern::Symbol;
 use kubestep_api::{Time, Uid};
 use kubestep_cluster::{DeliveryObserver, ExtenderFn, World, Write};
@@ -351,11 +352,12 @@ impl Session {
         let finished = effect.finished.into_iter();
         let finished: Vec<_> =
             finished.filter(|record| !self.history.has_forgotten(record.cycle)).collect();
+        let mut lists = ThinLists::default();
         for record in finished {
             let number = record.cycle;
             let (id, before) = self.history.put_cycle(record);
             match before {
-                Some(before) => completed.push(Arc::new(thin::thin(&before))),
+                Some(before) => completed.push(Arc::new(thin::thin(&before, &mut lists))),
                 None => cycles.push((id, number)),
             }
         }

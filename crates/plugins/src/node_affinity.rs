@@ -34,7 +34,7 @@ use kubestep_framework::plugin::{
 use kubestep_framework::pod::PodInfo;
 use kubestep_framework::record::nodes::NodeList;
 use kubestep_framework::registry::Built;
-use kubestep_framework::status::Status;
+use kubestep_framework::status::{DistinctStatuses, Status};
 
 const NOT_ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
 const NOT_MATCHED: &str = "node(s) didn't match Pod's node affinity/selector";
@@ -128,6 +128,14 @@ struct NodeAffinity {
     added_preferences: Option<PreferredTerms>,
     not_enforced: Status,
     not_matched: Status,
+}
+
+impl NodeAffinity {
+    /// The names of the nodes that the pod names, if every other node lacks nothing but its name.
+    fn only_named(&self, pod: &Pod) -> Option<BTreeSet<Name>> {
+        let required = required_terms(pod).filter(|_| self.enforced.is_none())?;
+        named_nodes(&required.node_selector_terms)
+    }
 }
 
 /// What a pod and its profile require of a node, compiled once per cycle.
@@ -256,8 +264,9 @@ impl Plugin for NodeAffinity {
         self.name
     }
 
+    /// `None` for a pod that names its nodes: few pods are like it, and its answers cost little.
     fn filter_key(&self, pod: &PodInfo) -> Option<String> {
-        keys::node_affinity(pod)
+        if self.only_named(&pod.pod).is_some() { None } else { keys::node_affinity(pod) }
     }
 
     fn score_basis(&self) -> ScoreBasis {
@@ -323,6 +332,19 @@ impl Plugin for NodeAffinity {
             Some(Mismatch::Added(_)) => self.not_enforced.clone(),
             Some(Mismatch::Selector(_) | Mismatch::Affinity(_)) => self.not_matched.clone(),
         }
+    }
+
+    /// All nodes but those that the pod names are rejected alike.
+    fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
+        let names = self.only_named(&cx.pod.pod)?;
+        let mut by_slot = vec![0; cx.snapshot.slots()];
+        for node in names.iter().filter_map(|name| cx.snapshot.by_name(*name)) {
+            by_slot[node.id.index()] = u16::from(self.filter(cx, state, node).is_success());
+        }
+        Some(DistinctStatuses {
+            statuses: vec![self.not_matched.clone(), Status::SUCCESS],
+            by_slot,
+        })
     }
 
     /// Skips if neither the pod nor the profile has preferred terms; a parse error of a term is

@@ -69,7 +69,7 @@ fn rejected() -> CycleRecord {
         profile: "default-scheduler".into(),
         time: Time(SECOND),
         filter: FilterRecord {
-            plugins,
+            plugins: plugins.into(),
             verdicts,
             evaluated: nodes.order.clone().into(),
             extenders: Vec::new(),
@@ -80,7 +80,8 @@ fn rejected() -> CycleRecord {
         pre_filter: vec![
             said("NodeAffinity", Status::skip()),
             said("NodeResourcesFit", Status::SUCCESS),
-        ],
+        ]
+        .into(),
         post_filter: vec![said("DefaultPreemption", Status::unschedulable(preempt))],
         outcome: Outcome::Unschedulable,
         message: "0/5 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu, 2 \
@@ -114,9 +115,9 @@ fn scheduled() -> CycleRecord {
         time: Time(12 * SECOND),
         nodes: node_names(),
         verdicts: Arc::new(table),
-        pre_filter: vec![said("NodeResourcesFit", Status::SUCCESS)],
+        pre_filter: vec![said("NodeResourcesFit", Status::SUCCESS)].into(),
         filter: FilterRecord {
-            plugins: vec![column("NodeResourcesFit", &verdicts)],
+            plugins: vec![column("NodeResourcesFit", &verdicts)].into(),
             verdicts: Column::from_values(&verdicts),
             evaluated: [0, 1, 2, 3].map(NodeId).into(),
             extenders: Vec::new(),
@@ -124,16 +125,17 @@ fn scheduled() -> CycleRecord {
         },
         feasible: [0, 1, 3].map(NodeId).into(),
         score: ScoreRecord {
-            pre_score: vec![said("TaintToleration", Status::SUCCESS)],
+            pre_score: vec![said("TaintToleration", Status::SUCCESS)].into(),
             plugins: vec![
                 score("TaintToleration", 3, [0, 0, 1], [100, 100, 0]),
                 score("NodeResourcesFit", 1, [62, 62, 91], [62, 62, 91]),
-            ],
+            ]
+            .into(),
             totals: vec![362, 362, 91].into(),
             ..ScoreRecord::default()
         },
-        reserve: vec![said("VolumeBinding", Status::SUCCESS)],
-        permit: vec![said("ManualPermit", Status::new(Code::Wait, ""))],
+        reserve: vec![said("VolumeBinding", Status::SUCCESS)].into(),
+        permit: vec![said("ManualPermit", Status::new(Code::Wait, ""))].into(),
         outcome: Outcome::Waiting,
         node: Some("node-b".into()),
         tied: 2,

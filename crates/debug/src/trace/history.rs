@@ -11,7 +11,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::trace::offset_list::OffsetList;
-use crate::trace::thin::{self, MatrixMemory};
+use crate::trace::thin::{self, MatrixMemory, ThinLists};
 use kubestep_api::Time;
 use kubestep_framework::host::ApiEvent;
 use kubestep_framework::objects::shards::{ShardKey as _, Shards};
@@ -19,13 +19,13 @@ use kubestep_framework::pod::NamespacedName;
 use kubestep_framework::record::{CycleRecord, HintRecord, QueueMove};
 
 /// Approximate memory of an entry without matrices, such as a thin record of a cycle, in bytes.
-pub(crate) const ENTRY_BYTES: usize = 1_300;
+pub(crate) const ENTRY_BYTES: usize = 700;
 /// Records that stay whole, whatever their size.
 const WHOLE: usize = 8;
-/// A node of a whole record counts as at least so many bytes, as one score takes, however much is
+/// A node of a whole record counts as at least so many bytes, as three scores take, however much is
 /// shared: breakpoints look at the nodes of all whole records, and a new branch drops those that it
 /// cuts off.
-const NODE_BYTES: usize = 4;
+const NODE_BYTES: usize = 12;
 /// How many records that were cut off are dropped with each entry that follows.
 const LEAVING: usize = 4;
 /// The most replaced records that are remembered.
@@ -94,11 +94,11 @@ impl Entry {
 
 /// Drops the matrices of a cycle's record: in place if nothing else refers to it, which is cheaper
 /// than a copy without them.
-fn make_thin(entry: &mut Arc<Entry>) {
+fn make_thin(entry: &mut Arc<Entry>, last: &mut ThinLists) {
     if let Some(record) = Arc::get_mut(entry).and_then(Entry::own_cycle) {
-        thin::drop_matrices(record);
+        thin::drop_matrices(record, last);
     } else if let Some(record) = entry.as_cycle() {
-        *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record))));
+        *entry = Arc::new(Entry::Cycle(Arc::new(thin::thin(record, last))));
     }
 }
 
@@ -116,6 +116,7 @@ pub struct History {
     /// to a cycle that was cut off.
     whole: VecDeque<u64>,
     weights: Arc<MatrixMemory>,
+    thin_lists: ThinLists,
     /// Whole records that were cut off. Thousands of them take long to drop, so a few go with each
     /// entry that follows; until then they count as memory.
     leaving: Vec<Arc<Entry>>,
@@ -223,7 +224,7 @@ impl History {
         let Some(entry) = self.entries.get_mut(id.index()) else { return };
         let Some(record) = entry.as_cycle().filter(|record| record.is_whole()) else { return };
         Arc::make_mut(&mut self.weights).remove(record);
-        make_thin(entry);
+        make_thin(entry, &mut self.thin_lists);
         self.note_replaced(id);
     }
 
@@ -241,7 +242,7 @@ impl History {
             };
             match self.whole.contains(&record.cycle) {
                 true => weights.add(record),
-                false => make_thin(entry),
+                false => make_thin(entry, &mut self.thin_lists),
             }
         }
         self.weights = Arc::new(weights);

@@ -5,37 +5,63 @@
 //! record. A thin record still tells who was tried, what each extension point said and what
 //! became of the pod.
 
-use std::mem::{size_of_val, take};
+use std::mem::size_of_val;
 
 use hashbrown::HashMap;
 
 use kubestep_framework::record::scores::Scores;
-use kubestep_framework::record::{Candidate, CycleRecord, OmittedLists, ScoreColumn};
+use kubestep_framework::record::shared_list::SharedList;
+use kubestep_framework::record::{
+    Candidate, CycleRecord, FilterColumn, OmittedLists, PluginStatus, ScoreColumn,
+};
+
+/// The plugins of the last record that became thin, with empty columns: most of them share these
+/// lists.
+#[derive(Clone, Default, Debug)]
+pub struct ThinLists {
+    filter: SharedList<FilterColumn>,
+    score: SharedList<ScoreColumn>,
+}
 
 /// The record without its matrices. Plugins stay, with empty columns.
-pub fn thin(record: &CycleRecord) -> CycleRecord {
+pub fn thin(record: &CycleRecord, last: &mut ThinLists) -> CycleRecord {
     let mut thin = record.clone();
-    drop_matrices(&mut thin);
+    drop_matrices(&mut thin, last);
     thin
 }
 
-/// Drops the matrices of a record.
-pub fn drop_matrices(record: &mut CycleRecord) {
+/// Drops the matrices of a record, which shares what stays with the last one.
+pub fn drop_matrices(record: &mut CycleRecord, last: &mut ThinLists) {
     record.stored_certainty = record.certainty();
     record.omitted.get_or_insert(OmittedLists { feasible: record.feasible.len() });
     record.verdicts = Default::default();
-    for answer in &mut record.pre_filter {
-        answer.nodes.as_mut().map(take);
+    if record.pre_filter.iter().any(|answer| answer.nodes.is_some()) {
+        let without_nodes = |answer: &PluginStatus| PluginStatus {
+            nodes: answer.nodes.as_ref().map(|_| Vec::new()),
+            ..answer.clone()
+        };
+        let answers: Vec<PluginStatus> = record.pre_filter.iter().map(without_nodes).collect();
+        record.pre_filter = answers.into();
     }
     let filter = &mut record.filter;
     (filter.verdicts, filter.evaluated, filter.extender) = Default::default();
-    filter.plugins.iter_mut().for_each(|column| column.verdicts = Default::default());
+    let empty = |FilterColumn { plugin, .. }: &FilterColumn| FilterColumn {
+        plugin: *plugin,
+        verdicts: Default::default(),
+    };
+    let columns = filter.plugins.iter().map(empty).collect();
+    filter.plugins = SharedList::like(&mut last.filter, columns);
     let score = &mut record.score;
     score.extenders.iter_mut().for_each(|column| column.scores = Default::default());
     score.totals = Default::default();
-    for column in &mut score.plugins {
-        (column.raw, column.normalized) = Default::default();
-    }
+    let empty = |ScoreColumn { plugin, weight, .. }: &ScoreColumn| ScoreColumn {
+        plugin: *plugin,
+        weight: *weight,
+        raw: Default::default(),
+        normalized: Default::default(),
+    };
+    let columns = score.plugins.iter().map(empty).collect();
+    score.plugins = SharedList::like(&mut last.score, columns);
     (record.feasible, record.candidates, record.dry_run) = Default::default();
 }
 

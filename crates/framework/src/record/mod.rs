@@ -9,6 +9,7 @@ pub mod column;
 pub mod intervention;
 pub mod nodes;
 pub mod scores;
+pub mod shared_list;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::record::column::Column;
 use crate::record::intervention::Intervention;
 use crate::record::nodes::NodeList;
 use crate::record::scores::{EXTENDER_SCORE_SCALE, Scores, range};
+use crate::record::shared_list::SharedList;
 use crate::status::Status;
 use crate::status::node_statuses::NodeStatuses;
 use crate::tie_break::TieBreak;
@@ -154,7 +156,7 @@ pub struct FilterColumn {
 pub struct FilterRecord {
     /// Every filter plugin of the profile on every node, in the order run. Empty when the
     /// cycle ended before Filter.
-    pub plugins: Vec<FilterColumn>,
+    pub plugins: SharedList<FilterColumn>,
     /// By slot: the verdict on the node, from the first plugin that failed, with nominated pods; or
     /// why the node was not evaluated.
     pub verdicts: Column<VerdictId>,
@@ -228,9 +230,9 @@ impl ExtenderColumn {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ScoreRecord {
     /// The answers of PreScore, in the order run.
-    pub pre_score: Vec<PluginStatus>,
+    pub pre_score: SharedList<PluginStatus>,
     /// The plugins that scored, in the order run; skipped ones are absent.
-    pub plugins: Vec<ScoreColumn>,
+    pub plugins: SharedList<ScoreColumn>,
     /// The extenders that scored, in the order called.
     pub extenders: Vec<ExtenderColumn>,
     /// The opaque plugins that score, with unknown scores.
@@ -373,7 +375,7 @@ pub struct CycleRecord {
     /// The statuses that the verdict numbers identify.
     pub verdicts: Arc<VerdictTable>,
     /// The answers of PreFilter, in the order run.
-    pub pre_filter: Vec<PluginStatus>,
+    pub pre_filter: SharedList<PluginStatus>,
     /// The node hint of batching.
     pub node_hint: Option<Name>,
     /// The nominated node that was tried first.
@@ -402,15 +404,15 @@ pub struct CycleRecord {
     /// The index of the selected placement.
     pub placement: Option<usize>,
     /// The answers of Reserve, in the order run.
-    pub reserve: Vec<PluginStatus>,
+    pub reserve: SharedList<PluginStatus>,
     /// The answers of Permit, in the order run.
-    pub permit: Vec<PluginStatus>,
+    pub permit: SharedList<PluginStatus>,
     /// The status that ended the wait at Permit, if the pod waited.
     pub permit_wait: Option<Status>,
     /// The answers of PreBind, in the order run.
-    pub pre_bind: Vec<PluginStatus>,
+    pub pre_bind: SharedList<PluginStatus>,
     /// The answers of Bind, in the order run.
-    pub bind: Vec<PluginStatus>,
+    pub bind: SharedList<PluginStatus>,
     /// The answer of the extender that bound the pod instead of the Bind plugins, with its URL as
     /// the name.
     pub extender_bind: Option<PluginStatus>,

@@ -70,12 +70,13 @@ impl Framework {
         record: &mut ScoreRecord,
     ) -> Status {
         let mut totals: Option<Vec<i64>> = None;
+        let mut columns = Vec::new();
         let plugins = self.at(ExtensionPoint::Score);
         for plugin in plugins.iter().filter(|plugin| !state.skips_score(plugin.name())) {
             let (point, name) = (ExtensionPoint::Score, plugin.name());
             if let Some(at) = kept.columns.iter().position(|column| column.plugin == name) {
                 cx.shared.timer.nodes(point, name, ids.len(), 0);
-                record.plugins.push(kept.columns.swap_remove(at));
+                columns.push(kept.columns.swap_remove(at));
                 continue;
             }
             let fault = state.fault(point, name);
@@ -94,8 +95,9 @@ impl Framework {
             for (total, score) in totals.iter_mut().zip(&normalized) {
                 *total += *score * column.weight;
             }
-            record.plugins.push(column);
+            columns.push(column);
         }
+        record.plugins = columns.into();
         record.totals = totals.map_or(kept.totals, Scores::from);
         record.opaque = self.opaque_scores(ids.len());
         Status::SUCCESS

@@ -145,7 +145,7 @@ mod tests {
         let skipped = PluginStatus::new("NodePorts".into(), Status::skip());
         let record = CycleRecord {
             profile: "p".into(),
-            pre_filter: vec![skipped],
+            pre_filter: vec![skipped].into(),
             ..CycleRecord::default()
         };
         let list = [

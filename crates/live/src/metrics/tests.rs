@@ -158,7 +158,7 @@ fn everything(metrics: &mut Metrics) {
     let failed = CycleRecord {
         preemption: Some(candidate),
         post_filter: vec![PluginStatus::new("DefaultPreemption".into(), Status::SUCCESS)],
-        reserve: vec![error],
+        reserve: vec![error].into(),
         ..record(Outcome::SchedulerError)
     };
     let waited = CycleRecord { permit_wait: Some(Status::SUCCESS), ..record(Outcome::Scheduled) };

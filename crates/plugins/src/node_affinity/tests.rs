@@ -172,6 +172,31 @@ fn fields_match_the_name_with_one_value() {
     }
 }
 
+/// What names its nodes is answered about all others at once: [`Cluster::filter`] compares that with
+/// one node after the other.
+#[test]
+fn nodes_that_a_pod_does_not_name_are_rejected_alike() {
+    let cluster = Cluster::of(vec![node("n1", ""), node("n2", "")], vec![]);
+    let at_once = |plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>| {
+        plugin.filters(&cluster.cx(pod), &CycleState::default()).is_some()
+    };
+    let enforcing = plugin(build, &args(required(&[&["zone In a"]])));
+    for (terms, named) in [
+        (&[&["@metadata.name In n1"][..]][..], true),
+        (&[&["@metadata.name In n1"], &["@metadata.name In gone", "foo Exists"]], true),
+        (&[&["@metadata.name NotIn n1"]], false),
+        (&[&["foo Exists"], &["@metadata.name In n1"]], false),
+    ] {
+        let pod = with_affinity(required(terms));
+        assert_eq!(at_once(&affinity(), &pod), named, "{terms:?}");
+        assert_eq!(affinity().filter_key(&pod).is_none(), named, "{terms:?}");
+        assert!(!at_once(&enforcing, &pod) && enforcing.filter_key(&pod).is_some(), "{terms:?}");
+    }
+    let on = |name: &str| with_affinity(required(&[&[name]]));
+    assert_eq!(cluster.rejections(&affinity(), &on("@metadata.name In n2")), [NOT_MATCHED, ""]);
+    assert_eq!(cluster.rejections(&affinity(), &on("@metadata.name In n3")), [NOT_MATCHED; 2]);
+}
+
 #[test]
 fn the_profile_may_enforce_more() {
     let plugin = plugin(build, &args(required(&[&["zone In a"]])));
@@ -180,6 +205,7 @@ fn the_profile_may_enforce_more() {
     let rejections = |terms| cluster.rejections(&plugin, &with_affinity(required(terms)));
     assert_eq!(rejections(&[&["foo Exists"]]), ["", NOT_ENFORCED]);
     assert_eq!(rejections(&[&["gone Exists"]]), [NOT_MATCHED, NOT_ENFORCED]);
+    assert_eq!(rejections(&[&["@metadata.name In n2"]]), [NOT_MATCHED, NOT_ENFORCED]);
     assert_eq!(cluster.rejections(&plugin, &info_of(json!({}))), ["", NOT_ENFORCED]);
 }
 

@@ -30,15 +30,16 @@ const PARALLEL: usize = 512;
 pub(crate) struct FilterMatrix {
     /// By plugin, in the order of the profile.
     pub columns: Vec<FilterColumn>,
-    /// By slot: the verdict of the first plugin that rejects the node.
-    pub first_rejections: Column<VerdictId>,
+    /// By slot: the verdict of the first plugin that rejects the node. `None` if only some nodes
+    /// are searched: then [`first_rejection`] tells it of one.
+    pub first_rejections: Option<Column<VerdictId>>,
     pub keys: SearchKeys,
 }
 
 /// Cache keys of a search: what the verdicts depend on in the pod, by the plugins' filter keys.
 #[derive(Clone, Default)]
 pub(crate) struct SearchKeys {
-    /// `None` if only some nodes were asked.
+    /// `None` if only some nodes are searched.
     pub class: Option<String>,
     /// The same with nominated pods counted in. `None` if no pod is nominated, or if the verdicts
     /// depend on more than the class, the node and the pods nominated to it.
@@ -62,8 +63,13 @@ fn passes_every_node(
 }
 
 impl PluginAnswers {
-    /// Runs every filter plugin on every node.
-    pub(crate) fn filter_matrix(&mut self, cycle: FilterCycle<'_>) -> FilterMatrix {
+    /// Runs every filter plugin on every node. `searches_all`: the search that follows is not
+    /// restricted to some nodes.
+    pub(crate) fn filter_matrix(
+        &mut self,
+        cycle: FilterCycle<'_>,
+        searches_all: bool,
+    ) -> FilterMatrix {
         let FilterCycle { framework, cx, state } = cycle;
         let mut columns = Vec::new();
         // Columns that are not kept from cycle to cycle.
@@ -109,10 +115,12 @@ impl PluginAnswers {
             columns.push(FilterColumn { plugin: name, verdicts: answers.column });
         }
         let snapshot = cx.snapshot;
-        if snapshot.assumed_placement().is_some() {
-            let first = first_rejections(&columns, &rejected, snapshot.slots());
-            let first_rejections = Column::from_values(&first);
-            return FilterMatrix { columns, first_rejections, keys: SearchKeys::default() };
+        if !searches_all || snapshot.assumed_placement().is_some() {
+            for at in computed {
+                let column = &mut columns[at];
+                column.verdicts = self.records.computed(column.plugin, take(&mut column.verdicts));
+            }
+            return FilterMatrix { columns, first_rejections: None, keys: SearchKeys::default() };
         }
         for (at, last) in self.searches.columns(&class).iter().enumerate() {
             if computed.contains(&at) {
@@ -120,7 +128,7 @@ impl PluginAnswers {
             }
         }
         let search = self.searches.update(&class, &columns, &rejected, snapshot);
-        let first_rejections = search.first.clone();
+        let first_rejections = Some(search.first.clone());
         let nominated = running.map(|running| format!("{running}\n{class}"));
         let keys = SearchKeys { class: Some(class), nominated };
         FilterMatrix { columns, first_rejections, keys }
@@ -268,7 +276,13 @@ pub(crate) fn mark_outside_placement(snapshot: &Snapshot, verdicts: &mut [Verdic
     }
 }
 
-/// By slot: the verdict of the first plugin that rejects the node.
+/// The verdict of the first plugin that rejects the node.
+pub(crate) fn first_rejection(columns: &[FilterColumn], id: NodeId) -> VerdictId {
+    let mut verdicts = columns.iter().filter_map(|column| column.verdicts.get(id));
+    verdicts.find(|verdict| verdict.is_status()).unwrap_or(VerdictId::PASS)
+}
+
+/// The same of all nodes, by slot.
 pub(super) fn first_rejections(
     columns: &[FilterColumn],
     rejected: &[usize],

@@ -3,23 +3,32 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use kubestep_api::Name;
+use kubestep_api::intern::Symbol;
+use kubestep_config::ExtensionPoint;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::column::Column;
 use kubestep_framework::record::nodes::NodeList;
-use kubestep_framework::record::{NodeNames, VerdictId};
+use kubestep_framework::record::shared_list::SharedList;
+use kubestep_framework::record::{NodeNames, PluginStatus, VerdictId};
 use kubestep_framework::snapshot::Snapshot;
 
 /// The columns and lists of the last record.
 #[derive(Clone, Default)]
 pub(crate) struct RecordPool {
     verdicts: Column<VerdictId>,
+    /// By plugin: the last verdicts that were not taken from an earlier cycle.
+    computed: HashMap<Symbol, Column<VerdictId>>,
     /// Of a plugin that skipped.
     skipped: Column<VerdictId>,
     /// Of a plugin that lets all nodes pass.
     passed: Column<VerdictId>,
     /// Of a cycle that ended before Filter.
     ended: Column<VerdictId>,
+    /// By extension point: the answers of its plugins.
+    answers: [SharedList<PluginStatus>; ExtensionPoint::COUNT],
     evaluated: NodeList,
     feasible: NodeList,
     names: Arc<NodeNames>,
@@ -32,6 +41,13 @@ impl RecordPool {
     pub fn verdicts(&mut self, verdicts: &[VerdictId]) -> Column<VerdictId> {
         self.verdicts = Column::like(&self.verdicts, verdicts);
         self.verdicts.clone()
+    }
+
+    /// The column of a plugin whose verdicts were computed for this cycle.
+    pub fn computed(&mut self, plugin: Symbol, verdicts: Column<VerdictId>) -> Column<VerdictId> {
+        let last = self.computed.entry(plugin).or_default();
+        *last = verdicts.shared_with(last);
+        last.clone()
     }
 
     /// The column of a plugin that skipped.
@@ -47,6 +63,15 @@ impl RecordPool {
     /// The column of a cycle that ended before any node got a verdict.
     pub fn ended(&mut self, slots: usize) -> Column<VerdictId> {
         filled(&mut self.ended, VerdictId::CYCLE_ENDED, slots)
+    }
+
+    /// The answers of the plugins at an extension point.
+    pub fn answers(
+        &mut self,
+        point: ExtensionPoint,
+        answers: Vec<PluginStatus>,
+    ) -> SharedList<PluginStatus> {
+        SharedList::like(&mut self.answers[point.index()], answers)
     }
 
     /// The nodes evaluated, in order.
@@ -96,6 +121,7 @@ fn shared(last: &mut NodeList, nodes: &[NodeId]) -> NodeList {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kubestep_framework::status::Status;
 
     #[test]
     fn equal_lists_are_shared() {
@@ -108,5 +134,14 @@ mod tests {
         assert_eq!(pool.skipped(2).iter().collect::<Vec<_>>(), [VerdictId::SKIPPED; 2]);
         assert_eq!(pool.passed(3).iter().collect::<Vec<_>>(), [VerdictId::PASS; 3]);
         assert_eq!(pool.passed(1).len(), 1);
+        let answers = || vec![PluginStatus::new("A".into(), Status::skip())];
+        let reserve = pool.answers(ExtensionPoint::Reserve, answers());
+        assert!(pool.answers(ExtensionPoint::Bind, Vec::new()).is_empty());
+        assert!(reserve.is_shared_with(&pool.answers(ExtensionPoint::Reserve, answers())));
+        let verdicts = || Column::from_values(&[VerdictId::PASS, VerdictId(9)]);
+        pool.computed("A".into(), verdicts());
+        let again = pool.computed("A".into(), verdicts());
+        assert!(again.is_shared_with(&pool.computed("A".into(), verdicts())));
+        assert_eq!(pool.computed("B".into(), verdicts()), again);
     }
 }

@@ -85,8 +85,10 @@ impl Scheduler {
         }
         let mut cx = self.cluster.bind_context(&cycle.queued.info, node, cycle.now, host);
         let (answers, status) = cycle.framework.run_pre_bind(&mut cx, &mut cycle.state);
-        cycle.record.pre_bind.retain(|answer| !answer.status.is_wait());
-        cycle.record.pre_bind.extend(answers);
+        let before = cycle.record.pre_bind.iter().filter(|answer| !answer.status.is_wait());
+        let answers = before.cloned().chain(answers).collect();
+        let records = &mut self.algorithm.answers.records;
+        cycle.record.pre_bind = records.answers(ExtensionPoint::PreBind, answers);
         host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::PreBind));
         if status.is_wait() {
             return self.waiting.wait_on_pre_bind(cycle, node);
@@ -163,7 +165,8 @@ impl Scheduler {
         }
         let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
         let (answers, status) = cycle.framework.run_bind(&mut cx, &mut cycle.state);
-        cycle.record.bind = answers;
+        let records = &mut self.algorithm.answers.records;
+        cycle.record.bind = records.answers(ExtensionPoint::Bind, answers);
         status
     }
 

@@ -86,8 +86,9 @@ pub(crate) struct Cycle {
     /// The nodes that passed filters and extenders, as the extenders returned them; empty
     /// without extenders.
     pub returned: Vec<Arc<NodeInfo>>,
-    /// By slot: the verdict of the first filter plugin that rejects the node, each run alone.
-    pub first_rejections: Column<VerdictId>,
+    /// By slot: the verdict of the first filter plugin that rejects the node, each run alone. `None`
+    /// if only some nodes are searched.
+    pub first_rejections: Option<Column<VerdictId>>,
     /// The cache keys of the search for nodes.
     pub keys: SearchKeys,
     /// Whether the pod itself is nominated.
@@ -110,7 +111,7 @@ pub(crate) struct CycleParts<'a> {
     pub cx: CycleContext<'a>,
     pub state: &'a mut CycleState,
     pub returned: &'a [Arc<NodeInfo>],
-    pub first_rejections: &'a mut Column<VerdictId>,
+    pub first_rejections: &'a mut Option<Column<VerdictId>>,
     pub keys: &'a mut SearchKeys,
     pub passing: &'a Option<PositionSet>,
     pub verdicts: &'a mut Vec<VerdictId>,
@@ -132,7 +133,7 @@ impl Cycle {
             state: interventions::initial_state(&record.interventions),
             nominated,
             returned: Vec::new(),
-            first_rejections: Column::default(),
+            first_rejections: None,
             keys: SearchKeys::default(),
             is_nominated: false,
             passing: None,

@@ -54,7 +54,8 @@ impl SchedulePod<'_> {
         let CycleRecord { feasible, score: scores, tie_break, cycle: number, start_index, .. } =
             record;
         let (answers, mut status) = framework.run_pre_score(&cx, state, feasible);
-        scores.pre_score = answers;
+        let records = &mut self.algorithm.answers.records;
+        scores.pre_score = records.answers(ExtensionPoint::PreScore, answers);
         let mut winner = None;
         if status.is_success() {
             let answers = &mut self.algorithm.answers;

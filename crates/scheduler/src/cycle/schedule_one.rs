@@ -269,7 +269,8 @@ impl Scheduler {
         let pod = &cycle.queued.info;
         let mut cx = self.cluster.bind_context(pod, node, cycle.now, host);
         let (answers, status) = cycle.framework.run_reserve(&mut cx, &mut cycle.state);
-        cycle.record.reserve = answers;
+        let records = &mut self.algorithm.answers.records;
+        cycle.record.reserve = records.answers(ExtensionPoint::Reserve, answers);
         host.reached(self, cycle.record.cycle, Milestone::Ran(ExtensionPoint::Reserve));
         if !status.is_success() {
             return Err(self.undo_assume(cycle, node, status, host));
@@ -277,7 +278,9 @@ impl Scheduler {
         let mut outcome = self.permit(cycle, node, host);
         // Permit also runs in the trials of a group; only a pod that is really assumed is held.
         interventions::hold_at_permit(&cycle.record.interventions, &mut outcome);
-        cycle.record.permit = take(&mut outcome.answers);
+        let records = &mut self.algorithm.answers.records;
+        let answers = take(&mut outcome.answers);
+        cycle.record.permit = records.answers(ExtensionPoint::Permit, answers);
         if !outcome.status.is_success() && !outcome.status.is_wait() {
             return Err(self.undo_assume(cycle, node, outcome.status, host));
         }

@@ -10,7 +10,7 @@ use super::batch::Batches;
 use super::select::RankedNodes;
 use super::{Cycle, CycleParts};
 use crate::answers::PluginAnswers;
-use crate::answers::matrix::FilterCycle;
+use crate::answers::matrix::{FilterCycle, first_rejection};
 use crate::cluster_state::ClusterState;
 use crate::host::SchedulerHost;
 use crate::interventions;
@@ -145,7 +145,7 @@ impl SchedulePod<'_> {
         }
         let hint = self.algorithm.batches.node_hint(self.cluster, self.cycle, self.popped);
         self.cycle.record.node_hint = hint;
-        self.fill_matrix();
+        self.fill_matrix(matches!(allowed, PreFilterNodes::All));
         if let Some(nodes) = self.try_nominated_node(&mut diagnosis) {
             return Ok(FeasibleNodes::new(nodes, diagnosis));
         }
@@ -245,7 +245,8 @@ impl SchedulePod<'_> {
         let CycleParts { framework, cx, state, verdicts, record, .. } =
             self.cycle.parts(self.cluster);
         let outcome = framework.run_pre_filter(&cx, state);
-        record.pre_filter = outcome.answers;
+        let records = &mut self.algorithm.answers.records;
+        record.pre_filter = records.answers(ExtensionPoint::PreFilter, outcome.answers);
         verdicts.clear();
         if cx.snapshot.assumed_placement().is_some() {
             self.cycle.begin_verdicts(&self.cluster.snapshot);
@@ -268,7 +269,7 @@ impl SchedulePod<'_> {
     fn forced_node(&mut self) -> Option<NodeId> {
         let interventions = &self.cycle.record.interventions;
         let (intervention, node) = interventions::forced(interventions, &self.cluster.snapshot)?;
-        self.fill_matrix();
+        self.fill_matrix(false);
         self.cycle.begin_verdicts(&self.cluster.snapshot);
         let left_out = self.algorithm.answers.verdict_id(&intervention.rejection());
         for id in self.cluster.snapshot.order().iter() {
@@ -280,16 +281,16 @@ impl SchedulePod<'_> {
         Some(node)
     }
 
-    /// Runs every filter plugin on every node.
-    fn fill_matrix(&mut self) {
+    /// Runs every filter plugin on every node, also where only some are searched.
+    fn fill_matrix(&mut self, searches_all: bool) {
         let CycleParts { framework, cx, state, first_rejections, keys, record, .. } =
             self.cycle.parts(self.cluster);
         let cycle = FilterCycle { framework, cx, state };
-        let matrix = self.algorithm.answers.filter_matrix(cycle);
-        record.filter.plugins = matrix.columns;
+        let mut matrix = self.algorithm.answers.filter_matrix(cycle, searches_all);
         if framework.opaque().is_some() {
-            add_opaque_columns(framework, cx.snapshot.slots(), &mut record.filter.plugins);
+            add_opaque_columns(framework, cx.snapshot.slots(), &mut matrix.columns);
         }
+        record.filter.plugins = matrix.columns.into();
         (*first_rejections, *keys) = (matrix.first_rejections, matrix.keys);
     }
 
@@ -329,10 +330,13 @@ impl SchedulePod<'_> {
             let text = format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "));
             diagnosis.statuses.set_absent(Status::unresolvable(&text));
         }
-        let Cycle { record, verdicts, .. } = &mut *self.cycle;
+        let (snapshot, verdicts) = (&self.cluster.snapshot, &mut self.cycle.verdicts);
+        let named = names.iter().filter_map(|name| Some(snapshot.by_name(*name)?.id));
+        let mut named: Vec<NodeId> = named.collect();
+        named.sort_unstable();
         let mut nodes = Vec::new();
-        for id in self.cluster.snapshot.placement().iter() {
-            if names.binary_search(&record.nodes.name(*id)).is_ok() {
+        for id in snapshot.placement().iter() {
+            if named.binary_search(id).is_ok() {
                 nodes.push(*id);
             } else if verdicts[id.index()] == VerdictId::CYCLE_ENDED {
                 // The nominated node keeps the verdict that it got.
@@ -387,9 +391,12 @@ impl SchedulePod<'_> {
         let before = evaluated.first().copied();
         // Only nominated pods and vetoes change the verdict of the first filter that rejects.
         let plain = known.is_some() || cx.nominated.is_empty() && record.interventions.is_empty();
-        let known = known.unwrap_or(first_rejections);
+        let known = known.or(first_rejections.as_ref());
         while let Some(id) = order.next() {
-            let first = known.get(id).unwrap_or(VerdictId::PASS);
+            let first = match known {
+                Some(verdicts) => verdicts.get(id).unwrap_or(VerdictId::PASS),
+                None => first_rejection(&record.filter.plugins, id),
+            };
             let verdict = match plain {
                 true => first,
                 false => {

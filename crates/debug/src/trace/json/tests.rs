@@ -42,7 +42,8 @@ fn filtered() -> CycleRecord {
             plugins: vec![
                 column("NodeResourcesFit", &[pass, rejected, pass]),
                 column("DynamicResources", &[pass, broken, broken]),
-            ],
+            ]
+            .into(),
             verdicts: Column::from_values(&[pass, rejected, broken]),
             evaluated: [NodeId(0), NodeId(1), NodeId(2)].into(),
             extenders: Vec::new(),
@@ -81,13 +82,14 @@ fn scores_run_along_the_feasible_nodes() {
     record.outcome = Outcome::Scheduled;
     record.node = Some("c".into());
     record.score = ScoreRecord {
-        pre_score: vec![PluginStatus::new("NodeAffinity".into(), Status::skip())],
+        pre_score: vec![PluginStatus::new("NodeAffinity".into(), Status::skip())].into(),
         plugins: vec![ScoreColumn {
             plugin: "TaintToleration".into(),
             weight: 3,
             raw: vec![0, 2].into(),
             normalized: vec![100, 0].into(),
-        }],
+        }]
+        .into(),
         extenders: vec![ExtenderColumn {
             extender: "extender http://e".into(),
             weight: 1,
@@ -132,7 +134,7 @@ fn answers_carry_nodes_and_nominations_candidates_and_placements_too() {
     };
     let record = CycleRecord {
         pod: key("web"),
-        pre_filter: vec![pre_filter],
+        pre_filter: vec![pre_filter].into(),
         post_filter: vec![post_filter],
         candidates: vec![candidate("b", &["z", "y"]), candidate("a", &["x"])],
         placements: vec![placement("r1", 1, None), placement("r2", 2, Some(150))],

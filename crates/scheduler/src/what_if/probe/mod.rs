@@ -237,7 +237,7 @@ impl Probe {
         let (cx, mut state) = (self.cx(), self.state.clone());
         let nodes = NodeList::from(nodes);
         let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, &nodes);
-        let mut record = ScoreRecord { pre_score, ..ScoreRecord::default() };
+        let mut record = ScoreRecord { pre_score: pre_score.into(), ..ScoreRecord::default() };
         if !status.is_success() {
             return Err(status);
         }
