@@ -131,7 +131,8 @@ struct NodeAffinity {
 }
 
 impl NodeAffinity {
-    /// The names of the nodes that the pod names, if every other node lacks nothing but its name.
+    /// The names of the only nodes that can match, if the pod's terms name them. `None` also if the
+    /// profile adds affinity, which may reject the others for another reason.
     fn only_named(&self, pod: &Pod) -> Option<BTreeSet<Name>> {
         let required = required_terms(pod).filter(|_| self.enforced.is_none())?;
         named_nodes(&required.node_selector_terms)

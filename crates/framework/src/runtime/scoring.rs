@@ -89,7 +89,10 @@ impl Framework {
             cx.shared.timer.nodes(point, name, ids.len(), 0);
             let (column, normalized) = match scored {
                 Ok(scored) => scored,
-                Err(status) => return status, // no totals rather than partial sums
+                Err(status) => {
+                    record.plugins = columns.into();
+                    return status; // no totals rather than partial sums
+                }
             };
             let totals = totals.get_or_insert_with(|| kept.totals.values().into_owned());
             for (total, score) in totals.iter_mut().zip(&normalized) {

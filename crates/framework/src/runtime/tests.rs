@@ -130,10 +130,10 @@ fn post_filters_are_left_out_where_they_are_not_wanted() {
     assert_eq!((outcome.answer.nominate, plugin.asked().len()), (None, 0));
 }
 
-/// Score with a plugin that gives these raw scores, or fails.
+/// Score with a plugin that gives these raw scores, or fails, after one that does not.
 fn score(plugin: &Scripted) -> Status {
     let (cluster, pod) = (Cluster::new([node("n1"), node("n2")], []), info(pod("p")));
-    let framework = framework(&[plugin]);
+    let framework = framework(&[&at("First", Score), plugin]);
     let (cx, state) = (cluster.cx(&pod), CycleState::default());
     let ids = [NodeId(0), NodeId(1)];
     let raw = |plugin: &dyn crate::plugin::Plugin| {
@@ -143,7 +143,10 @@ fn score(plugin: &Scripted) -> Status {
     let mut record = ScoreRecord::default();
     let status =
         framework.run_score(&cx, &state, &ids.into(), CachedScores::none(2), raw, &mut record);
-    assert_eq!(record.totals.len(), if status.is_success() { 2 } else { 0 });
+    let scored = if status.is_success() { 2 } else { 0 };
+    assert_eq!(record.totals.len(), scored);
+    // What was scored before the failure stays in the record.
+    assert_eq!(record.plugins.len(), scored.max(1));
     status
 }
 
