@@ -113,6 +113,11 @@ impl Driver {
             self.replay.work = self.session.restoring(stop.step, false);
             self.work_slice(self.freshness.patience);
         }
+        if self.session.history().replaced() != self.freshness.replaced {
+            // Also an answer, as that beside the rows, can complete records.
+            self.model.revision += 1;
+            self.take_cycles();
+        }
         if self.replay.work.is_none() {
             self.refresh_part(part);
         }

@@ -425,6 +425,20 @@ fn a_long_way_back_is_shown_and_can_be_stopped() {
     assert!(live.lines()[2].contains("as of cycle 9"), "{}", live.text());
 }
 
+/// The answer beside the rows completes the record of its cycle, before anyone inspects it.
+#[test]
+fn a_cycle_that_an_answer_completed_is_shown_whole() {
+    let mut session = session(&crowd(60));
+    session.set_history_memory(0);
+    let mut live = LiveInterface::new(session, (150, 40)).keys("c11<Home>");
+    assert!(!live.interface.model().cycles[0].is_whole(), "{}", live.text());
+    let pod = live.interface.model().cycles[0].pod;
+    live.interface.driver.answer(pod);
+    let mut live = live.keys("<Enter>");
+    assert!(live.lines()[1].contains("inspecting cycle 1 "), "{}", live.text());
+    assert!(live.interface.model().cycle().unwrap().is_whole(), "{}", live.text());
+}
+
 #[test]
 fn many_steps_go_on_slice_by_slice_and_can_be_stopped() {
     use crate::tui::command::Command;
