@@ -21,7 +21,7 @@ pub(super) const VARIABLE: &str = "KUBESTEP_MEMORY";
 /// Memory of a node, a pod and the record of a cycle without matrices, in bytes.
 const NODE: u64 = 2_000;
 const POD: u64 = 800;
-const CYCLE: u64 = 5_000;
+const CYCLE: u64 = 3_500;
 /// How often the memory is looked at while the input is read.
 const STEP: Duration = Duration::from_millis(100);
 /// The part of the input from which the need of all of it is estimated.

@@ -159,7 +159,7 @@ impl Subcommand for RunCommand {
             }
             self.show(&report)?;
         }
-        // The program ends: the system takes back a million records faster than they are dropped.
+        // The program ends: the system frees the memory faster than dropping each record does.
         std::mem::forget(session);
         Ok(exit_of(&report))
     }

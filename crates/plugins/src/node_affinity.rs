@@ -265,7 +265,8 @@ impl Plugin for NodeAffinity {
         self.name
     }
 
-    /// `None` for a pod that names its nodes: few pods are like it, and its answers cost little.
+    /// `None` for a pod that names its nodes: few pods name the same ones, and
+    /// [`Plugin::filters`] is cheap for it.
     fn filter_key(&self, pod: &PodInfo) -> Option<String> {
         if self.only_named(&pod.pod).is_some() { None } else { keys::node_affinity(pod) }
     }
@@ -335,7 +336,7 @@ impl Plugin for NodeAffinity {
         }
     }
 
-    /// All nodes but those that the pod names are rejected alike.
+    /// For a pod that names its nodes: all others get the same rejection.
     fn filters(&self, cx: &CycleContext<'_>, state: &CycleState) -> Option<DistinctStatuses> {
         let names = self.only_named(&cx.pod.pod)?;
         let mut by_slot = vec![0; cx.snapshot.slots()];

@@ -113,8 +113,8 @@ impl Driver {
             self.replay.work = self.session.restoring(stop.step, false);
             self.work_slice(self.freshness.patience);
         }
+        // The way back completes records, and so do answers, such as the one beside the rows.
         if self.session.history().replaced() != self.freshness.replaced {
-            // Also an answer, as that beside the rows, can complete records.
             self.model.revision += 1;
             self.take_cycles();
         }
@@ -142,10 +142,7 @@ impl Driver {
             .going_back
             .map(|(done, all)| format!("going back: {done} of {all} steps replayed; Esc stops"));
         self.model.revision += 1;
-        match done {
-            true => self.take_cycles(),
-            false => self.replay.work = Some(work),
-        }
+        self.replay.work = (!done).then_some(work);
     }
 
     /// Brings the names that an argument completes to up to date.

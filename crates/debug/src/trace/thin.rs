@@ -15,10 +15,10 @@ use kubestep_framework::record::{
     Candidate, CycleRecord, FilterColumn, OmittedLists, PluginStatus, ScoreColumn,
 };
 
-/// The plugins of the last record that became thin, with empty columns: most of them share these
-/// lists.
+/// What the last record that became thin kept of its lists. Most thin records share them.
 #[derive(Clone, Default, Debug)]
 pub struct ThinLists {
+    pre_filter: SharedList<PluginStatus>,
     filter: SharedList<FilterColumn>,
     score: SharedList<ScoreColumn>,
 }
@@ -30,7 +30,7 @@ pub fn thin(record: &CycleRecord, last: &mut ThinLists) -> CycleRecord {
     thin
 }
 
-/// Drops the matrices of a record, which shares what stays with the last one.
+/// Drops the matrices of a record. What it keeps of its lists is shared with the last one.
 pub fn drop_matrices(record: &mut CycleRecord, last: &mut ThinLists) {
     record.stored_certainty = record.certainty();
     record.omitted.get_or_insert(OmittedLists { feasible: record.feasible.len() });
@@ -40,8 +40,8 @@ pub fn drop_matrices(record: &mut CycleRecord, last: &mut ThinLists) {
             nodes: answer.nodes.as_ref().map(|_| Vec::new()),
             ..answer.clone()
         };
-        let answers: Vec<PluginStatus> = record.pre_filter.iter().map(without_nodes).collect();
-        record.pre_filter = answers.into();
+        let answers = record.pre_filter.iter().map(without_nodes).collect();
+        record.pre_filter = SharedList::like(&mut last.pre_filter, answers);
     }
     let filter = &mut record.filter;
     (filter.verdicts, filter.evaluated, filter.extender) = Default::default();

@@ -129,7 +129,7 @@ fn pods_of(node: Option<&NodeInfo>) -> &[Arc<PodInfo>] {
 }
 
 fn is_same(there: Option<&Arc<PodInfo>>, pod: &Arc<PodInfo>) -> bool {
-    // Most pods are the same, which is seen without a look at them.
+    // Mostly it is the same pod, which need not be read.
     there.is_some_and(|there| Arc::ptr_eq(there, pod) || Arc::ptr_eq(&there.class, &pod.class))
 }
 

@@ -172,10 +172,9 @@ fn fields_match_the_name_with_one_value() {
     }
 }
 
-/// What names its nodes is answered about all others at once: [`Cluster::filter`] compares that with
-/// one node after the other.
+/// [`Cluster::filter`] compares the answer about all nodes at once with that about each node.
 #[test]
-fn nodes_that_a_pod_does_not_name_are_rejected_alike() {
+fn nodes_that_a_pod_does_not_name_are_rejected_at_once() {
     let cluster = Cluster::of(vec![node("n1", ""), node("n2", "")], vec![]);
     let at_once = |plugin: &Arc<dyn Plugin>, pod: &Arc<PodInfo>| {
         plugin.filters(&cluster.cx(pod), &CycleState::default()).is_some()

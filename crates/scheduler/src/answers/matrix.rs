@@ -31,7 +31,7 @@ pub(crate) struct FilterMatrix {
     /// By plugin, in the order of the profile.
     pub columns: Vec<FilterColumn>,
     /// By slot: the verdict of the first plugin that rejects the node. `None` if only some nodes
-    /// are searched: then [`first_rejection`] tells it of one.
+    /// are searched: [`first_rejection`] gives the verdict on one node.
     pub first_rejections: Option<Column<VerdictId>>,
     pub keys: SearchKeys,
 }
@@ -116,10 +116,6 @@ impl PluginAnswers {
         }
         let snapshot = cx.snapshot;
         if !searches_all || snapshot.assumed_placement().is_some() {
-            for at in computed {
-                let column = &mut columns[at];
-                column.verdicts = self.records.computed(column.plugin, take(&mut column.verdicts));
-            }
             return FilterMatrix { columns, first_rejections: None, keys: SearchKeys::default() };
         }
         for (at, last) in self.searches.columns(&class).iter().enumerate() {
@@ -197,7 +193,7 @@ impl PluginAnswers {
         if rejected == 0 && order.len() == snapshot.len() {
             return FilterAnswers { column: self.records.passed(snapshot.slots()), rejected };
         }
-        FilterAnswers { column: Column::from_values(&verdicts), rejected }
+        FilterAnswers { column: self.records.computed(plugin.name(), &verdicts), rejected }
     }
 
     /// The verdicts of a plugin that answers about all nodes at once.

@@ -19,7 +19,7 @@ use kubestep_framework::snapshot::Snapshot;
 #[derive(Clone, Default)]
 pub(crate) struct RecordPool {
     verdicts: Column<VerdictId>,
-    /// By plugin: the last verdicts that were not taken from an earlier cycle.
+    /// By plugin: the verdicts that were computed last.
     computed: HashMap<Symbol, Column<VerdictId>>,
     /// Of a plugin that skipped.
     skipped: Column<VerdictId>,
@@ -43,10 +43,10 @@ impl RecordPool {
         self.verdicts.clone()
     }
 
-    /// The column of a plugin whose verdicts were computed for this cycle.
-    pub fn computed(&mut self, plugin: Symbol, verdicts: Column<VerdictId>) -> Column<VerdictId> {
+    /// The column of a plugin whose verdicts, by slot, were computed for this cycle.
+    pub fn computed(&mut self, plugin: Symbol, verdicts: &[VerdictId]) -> Column<VerdictId> {
         let last = self.computed.entry(plugin).or_default();
-        *last = verdicts.shared_with(last);
+        *last = Column::like(last, verdicts);
         last.clone()
     }
 
@@ -138,10 +138,9 @@ mod tests {
         let reserve = pool.answers(ExtensionPoint::Reserve, answers());
         assert!(pool.answers(ExtensionPoint::Bind, Vec::new()).is_empty());
         assert!(reserve.is_shared_with(&pool.answers(ExtensionPoint::Reserve, answers())));
-        let verdicts = || Column::from_values(&[VerdictId::PASS, VerdictId(9)]);
-        pool.computed("A".into(), verdicts());
-        let again = pool.computed("A".into(), verdicts());
-        assert!(again.is_shared_with(&pool.computed("A".into(), verdicts())));
-        assert_eq!(pool.computed("B".into(), verdicts()), again);
+        let verdicts = [VerdictId::PASS, VerdictId(9)];
+        let computed = pool.computed("A".into(), &verdicts);
+        assert!(computed.is_shared_with(&pool.computed("A".into(), &verdicts)));
+        assert_eq!(pool.computed("B".into(), &verdicts), computed);
     }
 }

@@ -16,18 +16,17 @@ pub(super) type Less<'a> = &'a dyn Fn(&QueuedPodInfo, &QueuedPodInfo) -> bool;
 #[derive(Clone, Default)]
 pub(super) struct Heap {
     elements: Vec<Element>,
-    /// The numbers of the pods.
-    numbers: HashMap<NamespacedName, u32>,
-    /// By number: where the pod is in `elements`. A pod that moves is not looked up by its key.
-    places: Vec<u32>,
-    /// Numbers that no pod has.
+    ids: HashMap<NamespacedName, u32>,
+    /// By id: the position in `elements`. A pod that moves is not looked up by its key.
+    positions: Vec<u32>,
+    /// Ids that no pod has.
     free: Vec<u32>,
 }
 
 #[derive(Clone)]
 struct Element {
     pod: Arc<QueuedPodInfo>,
-    number: u32,
+    id: u32,
 }
 
 impl Heap {
@@ -40,19 +39,19 @@ impl Heap {
         self.elements.len()
     }
 
-    fn place(&self, key: NamespacedName) -> Option<usize> {
-        let number = *self.numbers.get(&key)?;
-        Some(self.places[number as usize] as usize)
+    fn position(&self, key: NamespacedName) -> Option<usize> {
+        let id = *self.ids.get(&key)?;
+        Some(self.positions[id as usize] as usize)
     }
 
     /// The pod with that key.
     pub(super) fn get(&self, key: NamespacedName) -> Option<&Arc<QueuedPodInfo>> {
-        self.elements.get(self.place(key)?).map(|element| &element.pod)
+        self.elements.get(self.position(key)?).map(|element| &element.pod)
     }
 
     /// Whether there is a pod with that key.
     pub(super) fn contains(&self, key: NamespacedName) -> bool {
-        self.numbers.contains_key(&key)
+        self.ids.contains_key(&key)
     }
 
     /// The pod that is popped next.
@@ -62,7 +61,7 @@ impl Heap {
 
     /// Adds a pod, or replaces the one with the same key and fixes its position.
     pub(super) fn add_or_update(&mut self, pod: Arc<QueuedPodInfo>, less: Less<'_>) {
-        match self.place(pod.key()) {
+        match self.position(pod.key()) {
             Some(at) => {
                 self.elements[at].pod = pod;
                 self.fix(at, less);
@@ -74,17 +73,17 @@ impl Heap {
         }
     }
 
-    /// Adds a pod at the end and returns its place.
+    /// Adds a pod at the end and returns its position.
     fn push(&mut self, pod: Arc<QueuedPodInfo>) -> usize {
-        let number = self.free.pop().unwrap_or(self.places.len() as u32);
-        let place = self.elements.len();
-        if number as usize == self.places.len() {
-            self.places.push(0);
-        }
-        self.places[number as usize] = place as u32;
-        self.numbers.insert(pod.key(), number);
-        self.elements.push(Element { pod, number });
-        place
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.positions.push(0);
+            self.positions.len() as u32 - 1
+        });
+        let position = self.elements.len();
+        self.positions[id as usize] = position as u32;
+        self.ids.insert(pod.key(), id);
+        self.elements.push(Element { pod, id });
+        position
     }
 
     /// Pops the first pod.
@@ -101,7 +100,7 @@ impl Heap {
         key: NamespacedName,
         less: Less<'_>,
     ) -> Option<Arc<QueuedPodInfo>> {
-        let at = self.place(key)?;
+        let at = self.position(key)?;
         let last = self.elements.len() - 1;
         if at != last {
             self.swap(at, last);
@@ -133,16 +132,16 @@ impl Heap {
     }
 
     fn take_last(&mut self) -> Option<Arc<QueuedPodInfo>> {
-        let Element { pod, number } = self.elements.pop()?;
-        self.numbers.remove(&pod.key());
-        self.free.push(number);
+        let Element { pod, id } = self.elements.pop()?;
+        self.ids.remove(&pod.key());
+        self.free.push(id);
         Some(pod)
     }
 
     fn swap(&mut self, i: usize, j: usize) {
         self.elements.swap(i, j);
         for at in [i, j] {
-            self.places[self.elements[at].number as usize] = at as u32;
+            self.positions[self.elements[at].id as usize] = at as u32;
         }
     }
 
