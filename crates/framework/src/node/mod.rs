@@ -2,8 +2,12 @@
 //!
 //! Upstream: `NodeInfo` in `pkg/scheduler/framework/types.go`.
 
+mod pod_list;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+pub use self::pod_list::PodList;
 
 use crate::pod::ports::HostPorts;
 use crate::pod::{NamespacedName, PodInfo};
@@ -46,11 +50,11 @@ pub struct NodeInfo {
     /// The object; `None` for a ghost: a node that has pods but no object.
     pub node: Option<Arc<Node>>,
     /// The pods on it, in upstream's order, which changes when a pod is removed.
-    pub pods: Vec<Arc<PodInfo>>,
+    pub pods: PodList,
     /// Those of `pods` with any pod affinity or anti-affinity.
-    pub pods_with_affinity: Vec<Arc<PodInfo>>,
+    pub pods_with_affinity: PodList,
     /// Those of `pods` with required anti-affinity terms.
-    pub pods_with_required_anti_affinity: Vec<Arc<PodInfo>>,
+    pub pods_with_required_anti_affinity: PodList,
     /// Host ports in use.
     pub used_ports: HostPorts,
     /// Sum of the pods' requests.
@@ -79,9 +83,9 @@ impl NodeInfo {
             id,
             name,
             node: None,
-            pods: Vec::new(),
-            pods_with_affinity: Vec::new(),
-            pods_with_required_anti_affinity: Vec::new(),
+            pods: PodList::default(),
+            pods_with_affinity: PodList::default(),
+            pods_with_required_anti_affinity: PodList::default(),
             used_ports: HostPorts::default(),
             requested: Resource::default(),
             non_zero_requested: Resource::default(),
@@ -121,9 +125,13 @@ impl NodeInfo {
     /// Removes and returns the pod with that UID; `None` if it is not on the node. As upstream, the
     /// last pod moves to its position in each list.
     pub fn remove_pod(&mut self, uid: Uid) -> Option<Arc<PodInfo>> {
-        swap_out(&mut self.pods_with_affinity, uid);
-        swap_out(&mut self.pods_with_required_anti_affinity, uid);
-        let pod = swap_out(&mut self.pods, uid)?;
+        let pod = self.pods.swap_out(uid)?;
+        if pod.has_affinity() {
+            self.pods_with_affinity.swap_out(uid);
+        }
+        if !pod.class.terms.required_anti_affinity.is_empty() {
+            self.pods_with_required_anti_affinity.swap_out(uid);
+        }
         self.account(&pod, -1);
         Some(pod)
     }
@@ -173,13 +181,6 @@ impl NodeInfo {
             self.pvc_ref_counts.remove(&claim);
         }
     }
-}
-
-/// Removes the pod with `uid` from `pods`; the last one moves to its position.
-fn swap_out(pods: &mut Vec<Arc<PodInfo>>, uid: Uid) -> Option<Arc<PodInfo>> {
-    // Mostly it is one that was added lately: an assumed pod that is now bound.
-    let at = pods.iter().rposition(|pod| pod.uid() == uid)?;
-    Some(pods.swap_remove(at))
 }
 
 /// The claims that a pod names directly. As upstream, ephemeral volumes do not count.

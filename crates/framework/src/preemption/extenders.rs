@@ -154,7 +154,7 @@ mod tests {
         let cycle = cluster.cx(&preemptor);
         let candidate = |node: &str, pdb_violations| NodeVictims {
             node: node.into(),
-            pods: cluster.node(node).pods[..1].to_vec(),
+            pods: cluster.node(node).pods.iter().take(1).cloned().collect(),
             pdb_violations,
             reasons: Vec::new(),
         };

@@ -143,7 +143,7 @@ impl Unit {
 /// All pods on nodes as units.
 pub fn units(snapshot: &Snapshot, objects: &Objects, now: Time) -> Vec<Unit> {
     let mut units: IndexMap<Uid, Unit> = IndexMap::new();
-    for (turn, pod) in snapshot.iter().flat_map(|node| &node.pods).enumerate() {
+    for (turn, pod) in snapshot.iter().flat_map(|node| node.pods.iter()).enumerate() {
         let clock = (now, turn);
         match disrupted_as_a_whole(objects, pod) {
             None => {

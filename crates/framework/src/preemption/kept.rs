@@ -139,7 +139,7 @@ mod tests {
             node: &NodeInfo,
         ) -> Result<Victims, Status> {
             self.0.set(self.0.get() + 1);
-            search.select_victims(node, node.pods.clone())
+            search.select_victims(node, node.pods.iter().cloned().collect())
         }
     }
 

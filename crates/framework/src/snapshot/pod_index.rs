@@ -9,8 +9,7 @@ use std::sync::Arc;
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 
-use crate::node::{NodeId, NodeInfo};
-use crate::pod::PodInfo;
+use crate::node::{NodeId, NodeInfo, PodList};
 use crate::pod::class::PodClass;
 use crate::snapshot::topology::{DomainSums, TopologyColumn};
 
@@ -98,17 +97,16 @@ impl PodIndex {
 
     /// Replaces a node's former state; `None` is a node that does not exist.
     pub fn replace(&mut self, before: Option<&NodeInfo>, after: Option<&NodeInfo>, listed: Listed) {
-        let (old, new) = (pods_of(before), pods_of(after));
         let Some(node) = before.or(after).map(|node| node.id) else { return };
-        for (at, pod) in old.iter().enumerate() {
-            if !is_same(new.get(at), pod) {
-                self.count(node, &pod.class, -1, listed);
+        let none = PodList::default();
+        let [old, new] = [before, after].map(|node| node.map_or(&none, |node| &node.pods));
+        for (old, new) in old.differences(new) {
+            let classes = (old.map(|pod| &pod.class), new.map(|pod| &pod.class));
+            if matches!(classes, (Some(old), Some(new)) if Arc::ptr_eq(old, new)) {
+                continue;
             }
-        }
-        for (at, pod) in new.iter().enumerate() {
-            if !is_same(old.get(at), pod) {
-                self.count(node, &pod.class, 1, listed);
-            }
+            classes.0.into_iter().for_each(|class| self.count(node, class, -1, listed));
+            classes.1.into_iter().for_each(|class| self.count(node, class, 1, listed));
         }
     }
 
@@ -122,15 +120,6 @@ impl PodIndex {
             count_in(&mut self.with_required_anti_affinity, node, class, change);
         }
     }
-}
-
-fn pods_of(node: Option<&NodeInfo>) -> &[Arc<PodInfo>] {
-    node.map_or(&[], |node| &node.pods)
-}
-
-fn is_same(there: Option<&Arc<PodInfo>>, pod: &Arc<PodInfo>) -> bool {
-    // Mostly it is the same pod, which need not be read.
-    there.is_some_and(|there| Arc::ptr_eq(there, pod) || Arc::ptr_eq(&there.class, &pod.class))
 }
 
 fn count_in(classes: &mut Classes, node: NodeId, class: &Arc<PodClass>, change: i32) {
@@ -163,6 +152,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::pod::PodInfo;
     use crate::snapshot::Snapshot;
     use crate::testing::{self, Cluster, NodeBuilder, PodBuilder, info, pod};
 

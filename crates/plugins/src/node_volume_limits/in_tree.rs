@@ -203,7 +203,7 @@ impl InTreeLimits {
             return Ok(());
         }
         let mut attached = BTreeSet::new();
-        for pod in &node.pods {
+        for pod in node.pods.iter() {
             self.add(&mut attached, &pod.pod, cx.objects, false)?;
         }
         let all = attached.union(&new).count();

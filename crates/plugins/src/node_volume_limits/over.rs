@@ -128,7 +128,7 @@ impl<'a> VolumeLimits<'a> {
     /// The volumes of the pods on the node.
     fn attached_by_pods(&self, cx: &CycleContext<'_>) -> Result<Attachable, Status> {
         let mut attached = Attachable::default();
-        for pod in &self.node.pods {
+        for pod in self.node.pods.iter() {
             let added = attached.add_pod(&pod.pod, cx.objects, self.migrated, false);
             if let Err(LookupError::NotFound(text) | LookupError::Other(text)) = added {
                 return Err(Status::error(&text));

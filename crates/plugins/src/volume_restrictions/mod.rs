@@ -128,7 +128,8 @@ pub fn reasons(cx: &CycleContext<'_>, state: &CycleState, node: &NodeInfo) -> Ve
             let uses = |pod: &&Arc<PodInfo>| {
                 volumes::named_claims(&pod.pod).any(|used| is_same(&used, &claim))
             };
-            let mut placed = cx.snapshot.iter().flat_map(|node| &node.pods).chain(&node.pods);
+            let mut placed =
+                cx.snapshot.iter().flat_map(|node| node.pods.iter()).chain(node.pods.iter());
             placed.find(uses).map(|pod| VolumeConflict::Claim { claim, holder: pod.key() })
         };
         claims.clone().filter_map(reason).collect::<Vec<VolumeConflict>>()

@@ -250,7 +250,7 @@ impl Plugin for CapacityScheduling {
 /// The pods that count in the quota of a namespace, in brackets after a space; the first few.
 fn counted_pods(cx: &CycleContext<'_>, quotas: &Quotas, namespace: Symbol) -> String {
     let Some(quota) = quotas.of(namespace) else { return String::new() };
-    let nodes = cx.snapshot.iter().flat_map(|node| &node.pods);
+    let nodes = cx.snapshot.iter().flat_map(|node| node.pods.iter());
     let of_quota = nodes.filter(|pod| pod.key().namespace == namespace && quota.counts(pod.uid()));
     let mut names: Vec<Name> = of_quota.map(|pod| pod.key().name).collect();
     names.sort_unstable();

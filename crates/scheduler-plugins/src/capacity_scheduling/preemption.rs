@@ -207,7 +207,7 @@ fn potential_victims(
     let (rule, mut quotas) = (Rule::of(cx, quotas, requests), quotas.clone());
     let borrowed = matches!(rule, Rule::Borrowers);
     let (mut over_min, mut spared) = (BTreeMap::new(), Vec::new());
-    let mut pods = node.pods.clone();
+    let mut pods: Vec<_> = node.pods.iter().cloned().collect();
     go_sort::sort(&mut pods, |a, b| !is_more_important(a, b, cx.now));
     pods.retain(|pod| {
         let (allowed, namespace) = (rule.allows(cx, &quotas, pod), pod.key().namespace);

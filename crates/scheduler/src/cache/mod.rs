@@ -273,10 +273,10 @@ impl Cache {
     /// decide what a pod counts for on its node. All slots stay the same.
     pub fn recount(&mut self, features: &FeatureGates) {
         for at in 0..self.nodes.len() {
-            let held = self.nodes[at].as_ref().map_or(&[][..], |node| &node.pods);
+            let held = self.nodes[at].iter().flat_map(|node| node.pods.iter());
             let with_features =
                 |pod: &Arc<PodInfo>| PodInfo::with_features(pod.pod.clone(), features);
-            let pods: Vec<_> = held.iter().map(with_features).map(Arc::new).collect();
+            let pods: Vec<_> = held.map(with_features).map(Arc::new).collect();
             if pods.is_empty() {
                 continue;
             }

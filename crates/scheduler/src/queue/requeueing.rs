@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::{MoveCause, SchedulingQueue};
 use crate::queue::hint_log;
 use crate::queue::hints::{HintEntry, MatchingHints, QueuePlugins};
-use kubestep_api::Object;
 use kubestep_api::intern::Symbol;
+use kubestep_api::{Object, Time};
 use kubestep_config::versions::Switch;
 use kubestep_framework::events::{ClusterEvent, EventObjects, EventResource, QueueingHint};
 use kubestep_framework::plugin::QueueContext;
@@ -53,7 +53,7 @@ pub(super) struct JudgedEvent<'a> {
 
 impl JudgedEvent<'_> {
     /// `false` if no plugin that rejected the pod registered for the event: judging it would yield
-    /// Skip. A fast check, since it is made for every waiting pod at every event.
+    /// Skip. Depends on nothing else, so it is asked about one pod of each class.
     fn can_concern(&self, pod: &QueuedPodInfo) -> bool {
         let rejected_by = |plugin| {
             pod.unschedulable_plugins.contains(plugin) || pod.pending_plugins.contains(plugin)
@@ -265,12 +265,14 @@ impl SchedulingQueue {
             _ => plugins.matching(&event),
         };
         let judged = JudgedEvent { event: &event, objects, hints: &hints };
-        let is_candidate = |pod: &&Arc<QueuedPodInfo>| {
-            judged.can_concern(pod) && check.is_none_or(|check| check(&pod.info))
-        };
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
-        let candidates = walk.filter(is_candidate).cloned().collect();
+        let random = self.tie_break.random(self.walks);
+        let concerned = |pod: &QueuedPodInfo| {
+            judged.can_concern(pod) && !self.stays_gated(&plugins, pod, &event)
+        };
+        let walk = self.unschedulable.walk(random, concerned).into_iter();
+        let passes = |pod: &&Arc<QueuedPodInfo>| check.is_none_or(|check| check(&pod.info));
+        let candidates = walk.filter(passes).cloned().collect();
         self.move_pods(cx, candidates, judged);
     }
 
@@ -308,7 +310,7 @@ impl SchedulingQueue {
 
     /// Whether the event leaves the pod gated: only one that the gating plugin registered for can
     /// ungate it. Up to 1.33, all can, except where scheduling gates hold the pod.
-    fn stays_gated(
+    pub(super) fn stays_gated(
         &self,
         plugins: &QueuePlugins,
         pod: &QueuedPodInfo,
@@ -326,13 +328,13 @@ impl SchedulingQueue {
     pub(crate) fn flush_unschedulable_leftover(&mut self, cx: &QueueContext<'_>) {
         self.begin(cx);
         let limit = self.settings.max_unschedulable_duration;
-        let is_left_over = |pod: &&Arc<QueuedPodInfo>| cx.now - pod.timestamp > limit;
+        let is_left_over = |since: Time| cx.now - since > limit;
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
-        let left_over: Vec<_> = walk.filter(is_left_over).cloned().collect();
-        if left_over.is_empty() {
+        if !self.unschedulable.oldest(|_| true).is_some_and(is_left_over) {
             return;
         }
+        let walk = self.unschedulable.walk(self.tie_break.random(self.walks), |_| true).into_iter();
+        let left_over: Vec<_> = walk.filter(|pod| is_left_over(pod.timestamp)).cloned().collect();
         let mut candidates = Vec::with_capacity(left_over.len());
         for mut pod in left_over {
             Arc::make_mut(&mut pod).flushed = true;

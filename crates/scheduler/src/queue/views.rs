@@ -110,9 +110,10 @@ impl SchedulingQueue {
     /// that time has passed. `None` if no pod waits for a time.
     pub fn next_timer(&self, now: Time) -> Option<Time> {
         let release = self.backoff.next_expiration().map(|end| self.settings.backoff_release(end));
-        let waiting = self.unschedulable.iter().filter(|pod| !pod.is_gated());
-        let oldest = waiting.map(|pod| pod.timestamp).min();
-        let flush = oldest.map(|since| self.settings.flush_time(since));
+        let flush = self
+            .unschedulable
+            .oldest(|pod| !pod.is_gated())
+            .map(|since| self.settings.flush_time(since));
         release.into_iter().chain(flush).min().map(|due| due.max(now))
     }
 

@@ -90,8 +90,9 @@ impl SchedulingQueue {
                 || terms.any(|term| term.matches(pod, &labels))
         };
         self.walks += 1;
-        let walk = self.unschedulable.walk(self.tie_break.random(self.walks));
-        let candidates = walk.filter(is_related).cloned().collect();
+        let can_move = |pod: &QueuedPodInfo| !self.stays_gated(&plugins, pod, &event);
+        let walk = self.unschedulable.walk(self.tie_break.random(self.walks), can_move);
+        let candidates = walk.into_iter().filter(is_related).cloned().collect();
         let hints = plugins.matching(&event);
         self.move_pods(cx, candidates, JudgedEvent { event: &event, objects, hints: &hints });
     }
