@@ -22,6 +22,7 @@ use crate::tui::widget::bar::StyledParts;
 use crate::tui::widget::grid::{CellWriter, GridColumn, GridSource};
 use indexmap::IndexMap;
 use kubestep_api::intern::Symbol;
+use kubestep_api::words::count;
 use kubestep_config::ExtensionPoint;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::certainty::is_uncertain;
@@ -195,9 +196,10 @@ fn push_statuses(rows: &mut Vec<CycleRow>, point: ExtensionPoint, cycle: &CycleR
 
 fn status_text(answer: &PluginStatus) -> String {
     let mut words = answer.status.message();
-    if let Some(nodes) = &answer.nodes {
+    // A record without its matrices does not have the names.
+    if let Some(nodes) = answer.nodes.as_ref().filter(|nodes| !nodes.is_empty()) {
         let names: Vec<String> = nodes.iter().map(|n| n.to_string()).collect();
-        let _ = write!(words, "narrowed to {} nodes: {}", nodes.len(), names.join(", "));
+        let _ = write!(words, "narrowed to {}: {}", count(nodes.len(), "node"), names.join(", "));
     }
     if let Some(node) = answer.nominated {
         let _ = write!(words, "nominated {node}");

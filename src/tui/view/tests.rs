@@ -14,7 +14,9 @@ use kubestep_api::Time;
 use kubestep_debug::Position as Frame;
 use kubestep_debug::decision::ManualDecision as Word;
 use kubestep_framework::node::NodeId;
-use kubestep_framework::record::{Candidate, CycleRecord, ExtenderColumn, GroupRecord};
+use kubestep_framework::record::{
+    Candidate, CycleRecord, ExtenderColumn, GroupRecord, PluginStatus,
+};
 use kubestep_framework::status::Status;
 use kubestep_framework::status::node_statuses::NodeStatuses;
 use kubestep_live::{Agreement, ComparedDecision, Outage};
@@ -71,6 +73,22 @@ fn nodes_never_asked_say_why() {
     let text = InterfaceStory::new(second_cycle()).keys("3Gll").text();
     assert!(text.contains("· NodeResourcesFit on node-e: not evaluated"), "{text}");
     assert!(text.contains("enough feasible nodes were found before this one"), "{text}");
+}
+
+#[test]
+fn nodes_that_prefilter_left_are_counted_while_their_names_are_known() {
+    let narrowed = |nodes: &[&str]| {
+        let mut model = second_cycle();
+        let record = Arc::make_mut(&mut model.cycles[1]);
+        let nodes = nodes.iter().map(|name| (*name).into()).collect();
+        let answer = PluginStatus::new("NodeAffinity".into(), Status::SUCCESS);
+        record.pre_filter = vec![PluginStatus { nodes: Some(nodes), ..answer }].into();
+        let text = InterfaceStory::new(model).keys("0").text();
+        ["narrowed to 1 node: node-a", "prefilter 1", "narrowed to", "prefilter "]
+            .map(|words| text.contains(words))
+    };
+    assert_eq!(narrowed(&["node-a"]), [true; 4]);
+    assert_eq!(narrowed(&[]), [false; 4], "as memory drops them");
 }
 
 #[test]

@@ -333,17 +333,20 @@ impl SchedulePod<'_> {
         let (snapshot, verdicts) = (&self.cluster.snapshot, &mut self.cycle.verdicts);
         let named = names.iter().filter_map(|name| Some(snapshot.by_name(*name)?.id));
         let mut named: Vec<NodeId> = named.collect();
-        named.sort_unstable();
-        let mut nodes = Vec::new();
-        for id in snapshot.placement().iter() {
-            if named.binary_search(id).is_ok() {
-                nodes.push(*id);
-            } else if verdicts[id.index()] == VerdictId::CYCLE_ENDED {
-                // The nominated node keeps the verdict that it got.
-                verdicts[id.index()] = VerdictId::NARROWED;
+        // The nominated node keeps the verdict that it got.
+        let is_open = |verdict: &&mut VerdictId| **verdict == VerdictId::CYCLE_ENDED;
+        verdicts.iter_mut().filter(is_open).for_each(|verdict| *verdict = VerdictId::NARROWED);
+        for id in &named {
+            if verdicts[id.index()] == VerdictId::NARROWED {
+                verdicts[id.index()] = VerdictId::CYCLE_ENDED;
             }
         }
-        nodes
+        let Some(placement) = snapshot.assumed_placement() else {
+            named.sort_unstable_by_key(|id| snapshot.ranks()[id.index()]);
+            return named;
+        };
+        named.sort_unstable();
+        placement.iter().filter(|id| named.binary_search(id).is_ok()).copied().collect()
     }
 
     /// Collects the nodes that pass, from where the last cycle stopped, until they are enough.
