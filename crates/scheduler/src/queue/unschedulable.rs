@@ -221,6 +221,7 @@ mod tests {
         add(&mut pods, "i");
         assert_eq!(names(&pods), ["h", "i"]);
     }
+
     fn rejected(name: &str, plugin: &str, since: i64) -> Arc<QueuedPodInfo> {
         let mut pod = Arc::unwrap_or_clone(queued(name));
         pod.unschedulable_plugins = vec![plugin.into()];
