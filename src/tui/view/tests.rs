@@ -83,7 +83,7 @@ fn nodes_that_prefilter_left_are_counted_while_their_names_are_known() {
         let nodes = nodes.iter().map(|name| (*name).into()).collect();
         let answer = PluginStatus::new("NodeAffinity".into(), Status::SUCCESS);
         record.pre_filter = vec![PluginStatus { nodes: Some(nodes), ..answer }].into();
-        let text = InterfaceStory::new(model).keys("0").text();
+        let text = InterfaceStory::new(model).keys("0gg").text();
         ["narrowed to 1 node: node-a", "prefilter 1", "narrowed to", "prefilter "]
             .map(|words| text.contains(words))
     };
