@@ -196,8 +196,7 @@ fn push_statuses(rows: &mut Vec<CycleRow>, point: ExtensionPoint, cycle: &CycleR
 
 fn status_text(answer: &PluginStatus) -> String {
     let mut words = answer.status.message();
-    // A record without its matrices does not have the names.
-    if let Some(nodes) = answer.nodes.as_ref().filter(|nodes| !nodes.is_empty()) {
+    if let Some(nodes) = &answer.nodes {
         let names: Vec<String> = nodes.iter().map(|n| n.to_string()).collect();
         let _ = write!(words, "narrowed to {}: {}", count(nodes.len(), "node"), names.join(", "));
     }

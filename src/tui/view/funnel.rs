@@ -31,8 +31,6 @@ pub fn draw(cycle: &CycleRecord, model: &Model, width: usize) -> StyledParts {
         stage(&mut parts, (words, scope), bars.then_some((nodes, all)));
     };
     let narrowed = cycle.pre_filter.iter().filter_map(|said| Some(said.nodes.as_ref()?.len()));
-    // A record without its matrices does not have the names.
-    let narrowed = narrowed.filter(|nodes| *nodes > 0);
     if let Some(nodes) = narrowed.min().filter(|_| is_over(ExtensionPoint::PreFilter)) {
         add(format!("prefilter {nodes}"), nodes);
     }

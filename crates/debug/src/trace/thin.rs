@@ -36,10 +36,7 @@ pub fn drop_matrices(record: &mut CycleRecord, last: &mut ThinLists) {
     record.omitted.get_or_insert(OmittedLists { feasible: record.feasible.len() });
     record.verdicts = Default::default();
     if record.pre_filter.iter().any(|answer| answer.nodes.is_some()) {
-        let without_nodes = |answer: &PluginStatus| PluginStatus {
-            nodes: answer.nodes.as_ref().map(|_| Vec::new()),
-            ..answer.clone()
-        };
+        let without_nodes = |answer: &PluginStatus| PluginStatus { nodes: None, ..answer.clone() };
         let answers = record.pre_filter.iter().map(without_nodes).collect();
         record.pre_filter = SharedList::like(&mut last.pre_filter, answers);
     }

@@ -1,7 +1,7 @@
 //! The pods of a node, as a list whose copies share what did not change.
 //!
 //! Each cycle copies a node twice: when it assumes a pod there, and when the bound pod arrives.
-//! With thousands of pods on one node, the copies of a plain list would cost more than the rest.
+//! With tens of thousands of pods on one node, copies of a plain list cost more than all else.
 
 use std::sync::Arc;
 
@@ -119,14 +119,14 @@ mod tests {
     proptest! {
         /// Additions and removals yield the same as with a plain list, and leave copies alone.
         #[test]
-        fn it_is_a_list(removals in prop::collection::vec((0usize..400, any::<bool>()), 1..400)) {
+        fn it_is_a_list(changes in prop::collection::vec((0usize..400, any::<bool>()), 1..400)) {
             let (mut pods, mut plain) = (PodList::default(), Vec::new());
             for number in 0..200 {
                 let added = info(pod(&format!("p{number}")));
                 plain.push(added.uid());
                 pods.push(added);
             }
-            for (number, (at, adds)) in removals.into_iter().enumerate() {
+            for (number, (at, adds)) in changes.into_iter().enumerate() {
                 let (copy, before) = (pods.clone(), plain.clone());
                 if adds {
                     let added = info(pod(&format!("q{number}")));

@@ -129,7 +129,7 @@ pub struct PluginStatus {
     pub plugin: Symbol,
     /// What the plugin answered.
     pub status: Status,
-    /// PreFilter: the nodes it narrowed to, sorted. PostFilter: empty.
+    /// PreFilter: the nodes it narrowed to, sorted; a record without its matrices has none.
     pub nodes: Option<Vec<Name>>,
     /// PostFilter: the node it nominated.
     pub nominated: Option<Name>,

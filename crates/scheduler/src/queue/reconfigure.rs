@@ -31,7 +31,8 @@ impl SchedulingQueue {
         self.plugins = Arc::new(QueuePlugins::new(&settings, frameworks));
         self.settings = settings;
         self.begin(cx);
-        for mut pod in self.unschedulable.iter().map(|pod| (**pod).clone()).collect::<Vec<_>>() {
+        let waiting = self.unschedulable.walk(0, |_| true).into_iter();
+        for mut pod in waiting.map(|pod| (**pod).clone()).collect::<Vec<_>>() {
             self.sign(cx, &mut pod);
             Arc::make_mut(&mut self.unschedulable).add_or_update(Arc::new(pod));
         }

@@ -276,18 +276,15 @@ impl SchedulingQueue {
         self.move_pods(cx, candidates, judged);
     }
 
+    /// Requeues those of the candidates that the event helps. None of them stays gated.
     pub(super) fn move_pods(
         &mut self,
         cx: &QueueContext<'_>,
         candidates: Vec<Arc<QueuedPodInfo>>,
         judged: JudgedEvent<'_>,
     ) {
-        let plugins = self.plugins.clone();
         let first = self.moves.len();
         for pod in candidates {
-            if self.stays_gated(&plugins, &pod, judged.event) {
-                continue;
-            }
             let verdict = self.judge(cx, &pod, judged);
             if verdict.strategy != QueueingStrategy::Skip {
                 // Removed first, so that a pod that becomes gated frees its slot.
@@ -309,7 +306,8 @@ impl SchedulingQueue {
     }
 
     /// Whether the event leaves the pod gated: only one that the gating plugin registered for can
-    /// ungate it. Up to 1.33, all can, except where scheduling gates hold the pod.
+    /// ungate it. Up to 1.33, all can, except where scheduling gates hold the pod. The same for all
+    /// pods of a class.
     pub(super) fn stays_gated(
         &self,
         plugins: &QueuePlugins,
@@ -335,14 +333,16 @@ impl SchedulingQueue {
         }
         let walk = self.unschedulable.walk(self.tie_break.random(self.walks), |_| true).into_iter();
         let left_over: Vec<_> = walk.filter(|pod| is_left_over(pod.timestamp)).cloned().collect();
+        let plugins = self.plugins.clone();
+        let event = &ClusterEvent::UNSCHEDULABLE_TIMEOUT;
         let mut candidates = Vec::with_capacity(left_over.len());
         for mut pod in left_over {
             Arc::make_mut(&mut pod).flushed = true;
             Arc::make_mut(&mut self.unschedulable).add_or_update(pod.clone());
-            candidates.push(pod);
+            if !self.stays_gated(&plugins, &pod, event) {
+                candidates.push(pod);
+            }
         }
-        let plugins = self.plugins.clone();
-        let event = &ClusterEvent::UNSCHEDULABLE_TIMEOUT;
         let (hints, objects) = (&plugins.matching(event), &EventObjects::default());
         self.move_pods(cx, candidates, JudgedEvent { event, objects, hints });
     }

@@ -128,25 +128,23 @@ impl UnschedulablePods {
         }
     }
 
-    /// The pods of the classes that an event concerns, walked from the slot that `random` picks;
-    /// from the first for 0. `is_concerned` is asked about one pod of each class.
+    /// The pods of the classes that pass, walked from the slot that `random` picks; from the first
+    /// for 0. `passes` is asked about one pod of each class.
     pub(super) fn walk(
         &self,
         random: u64,
-        is_concerned: impl Fn(&QueuedPodInfo) -> bool,
+        passes: impl Fn(&QueuedPodInfo) -> bool,
     ) -> Vec<&Arc<QueuedPodInfo>> {
         let classes = self.classes.values();
         let last = classes.clone().filter_map(|class| class.by_slot.keys().next_back()).max();
         let start = pick_index(random, last.map_or(SLOTS, |last| SLOTS.max(last + 1)));
-        let mut walk = by_slot(classes.filter(|class| class.passes(&is_concerned)));
-        let before_start = walk.partition_point(|(slot, _)| *slot < start);
+        let passing = classes.filter(|class| class.passes(&passes));
+        let mut walk: Vec<_> = passing.flat_map(|class| &class.by_slot).collect();
+        // Each class is in order already, which a stable sort makes use of.
+        walk.sort_by_key(|(slot, _)| **slot);
+        let before_start = walk.partition_point(|(slot, _)| **slot < start);
         walk.rotate_left(before_start);
         walk.into_iter().map(|(_, pod)| pod).collect()
-    }
-
-    /// All pods, in the order of their slots.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<QueuedPodInfo>> {
-        by_slot(self.classes.values()).into_iter().map(|(_, pod)| pod)
     }
 
     /// Since when the pod waits that has waited longest, of the classes whose pods pass.
@@ -154,17 +152,6 @@ impl UnschedulablePods {
         let classes = self.classes.values().filter(|class| class.passes(&passes));
         classes.filter_map(|class| class.ages.first()).map(|(since, _)| *since).min()
     }
-}
-
-/// The pods of some classes, in the order of their slots.
-fn by_slot<'a>(
-    classes: impl Iterator<Item = &'a WaitingClass>,
-) -> Vec<(usize, &'a Arc<QueuedPodInfo>)> {
-    let all = classes.flat_map(|class| &class.by_slot);
-    let mut pods: Vec<_> = all.map(|(slot, pod)| (*slot, pod)).collect();
-    // Each class is in order already, which a stable sort makes use of.
-    pods.sort_by_key(|(slot, _)| *slot);
-    pods
 }
 
 #[cfg(test)]
@@ -180,7 +167,7 @@ mod tests {
     }
 
     fn names(pods: &UnschedulablePods) -> Vec<String> {
-        pods.iter().map(|pod| pod.key().name.to_string()).collect()
+        pods.walk(0, |_| true).iter().map(|pod| pod.key().name.to_string()).collect()
     }
 
     #[test]

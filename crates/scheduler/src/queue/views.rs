@@ -35,12 +35,14 @@ impl SchedulingQueue {
 
     /// The pods that wait for an event and are not gated, in the order of their slots.
     pub fn unschedulable(&self) -> Vec<&QueuedPodInfo> {
-        self.unschedulable.iter().map(Arc::as_ref).filter(|pod| !pod.is_gated()).collect()
+        let waiting = self.unschedulable.walk(0, |pod| !pod.is_gated());
+        waiting.into_iter().map(Arc::as_ref).collect()
     }
 
     /// The pods that a PreEnqueue plugin gates, in the order of their slots.
     pub fn gated(&self) -> Vec<&QueuedPodInfo> {
-        self.unschedulable.iter().map(Arc::as_ref).filter(|pod| pod.is_gated()).collect()
+        let gated = self.unschedulable.walk(0, QueuedPodInfo::is_gated);
+        gated.into_iter().map(Arc::as_ref).collect()
     }
 
     /// The pods in flight, in the order in which they were popped.
@@ -110,10 +112,8 @@ impl SchedulingQueue {
     /// that time has passed. `None` if no pod waits for a time.
     pub fn next_timer(&self, now: Time) -> Option<Time> {
         let release = self.backoff.next_expiration().map(|end| self.settings.backoff_release(end));
-        let flush = self
-            .unschedulable
-            .oldest(|pod| !pod.is_gated())
-            .map(|since| self.settings.flush_time(since));
+        let oldest = self.unschedulable.oldest(|pod| !pod.is_gated());
+        let flush = oldest.map(|since| self.settings.flush_time(since));
         release.into_iter().chain(flush).min().map(|due| due.max(now))
     }
 

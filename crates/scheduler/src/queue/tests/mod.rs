@@ -175,7 +175,8 @@ impl Bench {
 
     /// Names in queue order: active, in backoff, unschedulable or gated, in flight.
     fn names(&self) -> [Vec<String>; 4] {
-        let waiting = self.queue.unschedulable.iter().map(Arc::as_ref).collect();
+        let waiting =
+            self.queue.unschedulable.walk(0, |_| true).into_iter().map(Arc::as_ref).collect();
         let lists = [self.queue.active(), self.queue.backoff(), waiting, self.queue.in_flight()];
         lists.map(|pods| pods.into_iter().map(|pod| pod.key().name.to_string()).collect())
     }
