@@ -29,7 +29,7 @@ fn real_https_shows_metrics_to_whom_the_cluster_allows_it() {
     let path = kubeconfig.display();
     let reviews = format!("--authentication-kubeconfig {path} --authorization-kubeconfig {path}");
     let scheduler = Running::start(&plane, &format!("{FAST} --secure-port {port} {reviews}"));
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     let any = "--insecure-skip-tls-verify";
     let token = |name: &str| format!("--token={name}-token");
     let ready = || ask(&plane, port, "/readyz", &[any, &token("viewer")]).status.success();
@@ -70,7 +70,7 @@ fn real_https_has_the_certificate_that_is_given() {
     let port = free_port();
     let line = format!("{FAST} --secure-port {port} --cert-dir {}", folder.path().display());
     let scheduler = Running::start(&plane, &line);
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     let trusted = format!("--certificate-authority={}", certificate.display());
     // With a token kubectl does not ask for a user name; the token is not checked here.
     let token = "--token=any";

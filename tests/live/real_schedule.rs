@@ -64,13 +64,13 @@ fn real_a_second_replica_goes_on_when_the_first_is_gone() {
                  --leader-elect-retry-period 1s";
     let slow = "--yes-write --kube-api-qps 60 --kube-api-burst 10";
     let mut first = Running::start(&plane, &format!("{slow} {lease}"));
-    first.wait_for("leading");
+    first.wait_for_the_lease();
     let second = Running::start(&plane, &format!("{FAST} {lease}"));
     second.wait_for("waiting for the lease");
     until("some pods are bound", || pending(&plane) < 500);
     first.kill();
     assert!(pending(&plane) > 0, "there is something left to do");
-    second.wait_for("leading");
+    second.wait_for_the_lease();
     until("all pods are bound", || pending(&plane) == 0);
     assert_all_bound_once(&plane, 600);
 }
@@ -83,7 +83,7 @@ fn real_who_loses_the_lease_stops_writing() {
     let lease = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
                  --leader-elect-retry-period 1s";
     let mut scheduler = Running::start(&plane, &format!("{FAST} {lease}"));
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     let patch = r#"{"spec":{"holderIdentity":"somebody","leaseDurationSeconds":3600}}"#;
     plane
         .kubectl(&format!("-n kube-system patch lease kube-scheduler --type merge -p {patch}"), "");

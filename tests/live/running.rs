@@ -55,6 +55,11 @@ impl Running {
         until(&format!("{text:?} in:\n{}", self.output()), || self.output().contains(text));
     }
 
+    /// Waits until it holds the lease. Before that it may say that it is "not leading".
+    pub fn wait_for_the_lease(&self) {
+        self.wait_for("leading: scheduling");
+    }
+
     /// Sends SIGTERM and returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.terminate();

@@ -234,9 +234,10 @@ fn the_lease_is_taken_renewed_and_given_back() {
     let times = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
                  --leader-elect-retry-period 1s";
     let mut scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     let first = lease(&server);
-    assert_ne!(first["spec"]["holderIdentity"], "");
+    let holder = first["spec"]["holderIdentity"].as_str();
+    assert!(holder.is_some_and(|name| !name.is_empty()), "{first}");
     until("it is renewed", || lease(&server)["spec"]["renewTime"] != first["spec"]["renewTime"]);
     assert_eq!(lease(&server)["spec"]["acquireTime"], first["spec"]["acquireTime"]);
     assert_eq!(scheduler.stop(), Some(0), "{}", scheduler.output());
@@ -250,7 +251,7 @@ fn a_lost_lease_ends_it() {
     let times = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
                  --leader-elect-retry-period 1s";
     let mut scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     let other = json!({"holderIdentity": "another", "leaseDurationSeconds": 3600});
     server.put_at(LEASE, "kube-system/kube-scheduler", json!({"spec": other}));
     assert_eq!(scheduler.end(), Some(5), "{}", scheduler.output());
@@ -268,7 +269,7 @@ fn a_lease_that_others_change_is_kept_with_three_requests_each_time() {
          --leader-elect-renew-deadline 3s --leader-elect-retry-period 1s"
     );
     let mut scheduler = Running::start_on(&server.kubeconfig(), &line);
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     let asked = || server.requests().iter().filter(|line| line.contains("/leases")).count();
     let (before, began) = (asked(), Instant::now());
     // Longer than the deadline.
@@ -295,7 +296,7 @@ fn a_lease_is_renewed_with_one_request() {
     let times = "--leader-elect-lease-duration 4s --leader-elect-renew-deadline 3s \
                  --leader-elect-retry-period 1s";
     let scheduler = Running::start_on(&server.kubeconfig(), &format!("--yes-write {times}"));
-    scheduler.wait_for("leading");
+    scheduler.wait_for_the_lease();
     until("it is renewed", || written(&server, "PUT /apis/coordination") >= 3);
     let requests = server.requests();
     let is_read =
