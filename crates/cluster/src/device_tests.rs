@@ -298,6 +298,47 @@ fn a_claim_left_behind_by_a_failed_binding_is_deleted_first() {
     assert!(world.api().objects().resource_claims.is_empty());
 }
 
+/// The API server does not accept a second reservation for the same pod, and the nomination, which
+/// was written before, does not stay: seen with kube-scheduler 1.36.2 and its API server.
+#[test]
+fn a_pod_that_names_a_claim_twice_fails_and_loses_its_nomination() {
+    let mut world = world(None, json!([{"name": "a"}, {"name": "b"}]));
+    world.create(claim("one", json!({})));
+    let twice = json!({"resourceClaims": [
+        {"name": "c", "resourceClaimName": "one"}, {"name": "d", "resourceClaimName": "one"},
+    ]});
+    world.create(pod("p").spec(twice).into());
+    let mut attempt = || {
+        let record = world.step().unwrap();
+        assert_eq!(record.outcome, Outcome::SchedulerError);
+        let pod = world.api().objects().pod(key("p")).unwrap().clone();
+        assert!(pod.status.nominated_node_name.is_empty());
+        world.advance(60_000_000);
+        record.message.to_string()
+    };
+    let failed = "running PreBind plugin \"DynamicResources\": ";
+    let elsewhere = "claim default/one got allocated elsewhere in the meantime";
+    assert_eq!(attempt(), format!("{failed}{elsewhere}"));
+    let duplicate = "add reservation to claim default/one: ResourceClaim.resource.k8s.io \"one\" is \
+                     invalid: status.reservedFor[1]: Duplicate value: \"default-p\"";
+    assert_eq!(attempt(), format!("{failed}{duplicate}"));
+}
+
+#[test]
+fn a_claim_has_at_most_256_users() {
+    let mut world = world(None, json!([{"name": "a"}]));
+    let users: Vec<Value> = (0..256)
+        .map(|at| json!({"resource": "pods", "name": "u", "uid": at.to_string()}))
+        .collect();
+    let result = json!({"request": "r", "driver": "d", "pool": "p", "device": "a"});
+    let allocation = json!({"devices": {"results": [result]}});
+    world.create(claim("one", json!({"allocation": allocation, "reservedFor": users})));
+    world.create(user("p", "one").into());
+    let message = world.step().unwrap().message.to_string();
+    let too_many = "status.reservedFor: Too many: 257: must have at most 256 items";
+    assert!(message.ends_with(too_many), "{message}");
+}
+
 /// An error puts the pod into backoff, so it is tried again soon.
 #[test]
 fn a_claim_that_cannot_be_written_is_tried_again_soon() {

@@ -1,6 +1,7 @@
 //! How the simulated API server handles the scheduler's writes: immediately in memory, unless it
 //! mirrors a remote one. Then they are sent, and the scheduler gets the answer later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
@@ -18,6 +19,9 @@ use kubestep_framework::host::{ApiEvent, ExtenderCall, Host, HostError, PodStatu
 use kubestep_framework::pod::NamespacedName;
 use kubestep_scheduler::Scheduler;
 use kubestep_scheduler::host::{Milestone, SchedulerHost};
+
+/// The most pods that may use a resource claim.
+const MAX_CLAIM_USERS: usize = 256;
 
 impl ApiServer {
     /// The reference to a known pod, for a remote write.
@@ -97,6 +101,9 @@ impl ApiServer {
         if ApiServer::get(self, kind, key).is_none() {
             return Err(missing(kind, key));
         }
+        if let Object::ResourceClaim(claim) = &object {
+            check_users(claim)?;
+        }
         self.put(object);
         let written = ApiServer::get(self, kind, key).ok_or_else(|| missing(kind, key))?;
         volume_controller::react(self, &written);
@@ -108,6 +115,29 @@ impl ApiServer {
             Some(Object::ResourceClaim(claim)) => Ok(Arc::unwrap_or_clone(claim)),
             _ => Err(missing(Kind::ResourceClaim, key)),
         }
+    }
+}
+
+/// Rejects what the API server's validation rejects: more pods than may use a claim, and one that
+/// uses it twice.
+///
+/// Upstream: `validateResourceClaimStatusUpdate` in `pkg/apis/resource/validation`.
+fn check_users(claim: &ResourceClaim) -> Result<(), String> {
+    let users = &claim.status.reserved_for;
+    let invalid = |what: String| {
+        let name = claim.metadata.name;
+        Err(format!(
+            "ResourceClaim.resource.k8s.io \"{name}\" is invalid: status.reservedFor{what}"
+        ))
+    };
+    if users.len() > MAX_CLAIM_USERS {
+        let users = users.len();
+        return invalid(format!(": Too many: {users}: must have at most {MAX_CLAIM_USERS} items"));
+    }
+    let mut seen = BTreeSet::new();
+    match users.iter().position(|user| !seen.insert(user.uid)) {
+        Some(at) => invalid(format!("[{at}]: Duplicate value: \"{}\"", users[at].uid)),
+        None => Ok(()),
     }
 }
 

@@ -66,7 +66,8 @@ impl Scheduler {
         if (status.is_success() || waits) && pod.pod.status.nominated_node_name != node {
             let patch = PodStatusPatch { condition: None, nominated_node: Some(node) };
             // Upstream only logs an error.
-            let _patched = host.patch_pod_status(cycle.queued.key(), patch);
+            let patched = host.patch_pod_status(cycle.queued.key(), patch);
+            cycle.announced = patched.is_ok().then_some(node);
         }
         Ok(())
     }

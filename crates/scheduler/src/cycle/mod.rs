@@ -93,6 +93,8 @@ pub(crate) struct Cycle {
     pub keys: SearchKeys,
     /// Whether the pod itself is nominated.
     pub is_nominated: bool,
+    /// The node to which the pod was nominated, in its status, because its binding takes time.
+    pub announced: Option<Name>,
     /// The positions in the node order of the nodes that pass, if a kept search found them.
     pub passing: Option<PositionSet>,
     /// By slot: the verdict, as far as it is known; empty while none is.
@@ -136,6 +138,7 @@ impl Cycle {
             first_rejections: None,
             keys: SearchKeys::default(),
             is_nominated: false,
+            announced: None,
             passing: None,
             verdicts: Vec::new(),
             evaluated: Vec::new(),

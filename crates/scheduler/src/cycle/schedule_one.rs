@@ -394,6 +394,10 @@ impl Scheduler {
         self.queue.add_nominated_pod(&cycle.queued.info, nominate, objects);
         if !failure.status.is_success() {
             let pod = tried.unwrap_or_else(|| cycle.queued.info.pod.clone());
+            // The informer has what was written before PreBind, even if no event came here yet.
+            let written = cycle.announced.filter(|_| is_current);
+            let nominated = written.unwrap_or(pod.status.nominated_node_name);
+            let nominate = nominate.filter(|node| *node != nominated);
             report_failure(cycle, &pod, &message, nominate, host);
         }
     }
@@ -438,7 +442,7 @@ impl Scheduler {
     }
 }
 
-/// Writes the event and, if anything changes, the condition and the nomination.
+/// Writes the event and, if anything changes, the condition and the new nomination.
 fn report_failure(
     cycle: &Cycle,
     pod: &Pod,
@@ -463,11 +467,10 @@ fn report_failure(
         message: message.into(),
         ..Condition::default()
     };
-    let nominated_node = nominate.filter(|node| *node != pod.status.nominated_node_name);
     let condition = conditions::updated(pod, condition, cycle.now);
-    if condition.is_some() || nominated_node.is_some() {
+    if condition.is_some() || nominate.is_some() {
         // Upstream only logs a failed write: the next attempt writes again.
-        let patch = PodStatusPatch { condition, nominated_node };
+        let patch = PodStatusPatch { condition, nominated_node: nominate };
         let _patched = host.patch_pod_status(cycle.queued.key(), patch);
     }
 }
