@@ -16,6 +16,8 @@ mod extender;
 #[path = "../why/rendered.rs"]
 mod rendered;
 mod scenario;
+#[path = "../why/scored.rs"]
+mod scored;
 mod upgrade;
 
 use std::any::Any;

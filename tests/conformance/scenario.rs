@@ -24,6 +24,7 @@ use crate::corpus::gates;
 use crate::explained;
 use crate::extender::{NodeLabels, Rule};
 use crate::rendered;
+use crate::scored;
 
 /// What is recorded of a binding cycle that ended after its pod had waited.
 const OF_BINDING: &[&str] = &["pod", "attempt", "preBind", "bind", "result", "message", "node"];
@@ -117,6 +118,7 @@ pub fn explain(scenario: &Value) -> Result<(), String> {
             let Some(record) = run.world.step() else { break };
             explained::compare(&before, &record)?;
             rendered::compare(&before, &record)?;
+            scored::compare(&before, &record)?;
         }
     }
     Ok(())

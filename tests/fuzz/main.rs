@@ -12,6 +12,8 @@ mod gates;
 mod objects;
 mod random;
 mod run;
+#[path = "../why/scored.rs"]
+mod scored;
 mod time;
 
 use std::collections::BTreeMap;
@@ -200,6 +202,7 @@ fn rejections_are_explained() {
                 let before = world.clone();
                 let Some(record) = world.step() else { break };
                 let result = explained::compare(&before, &record);
+                let result = result.and_then(|()| scored::compare(&before, &record));
                 result.map_err(|text| format!("step {number}: {text}"))?;
             }
         }

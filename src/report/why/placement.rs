@@ -11,6 +11,9 @@ use kubestep_debug::why::score::{Formula, NodePlacement, Points, Ranked, ScorePl
 use kubestep_debug::why::{PodLocation, Why};
 use unicode_width::UnicodeWidthStr;
 
+/// Why scores do not match what is on the nodes.
+const AS_RETURNED: &str = "An extender without a node cache returned the nodes: kube-scheduler \
+                           scores them as if no pod and no image were on them.";
 /// Nodes of the ranking that the short form shows.
 const RANKED: usize = 5;
 
@@ -36,6 +39,9 @@ pub(super) fn lines(why: &Why, detail: &WhyDetail) -> Vec<String> {
         true => table(placement, placement.ranking.iter()),
         false => by_plugin(placement, &detail.common_end),
     };
+    if placement.as_returned {
+        lines.push(AS_RETURNED.to_owned());
+    }
     lines.extend(tie(placement));
     if detail.wide {
         lines.extend(formulas(placement));

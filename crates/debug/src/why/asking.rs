@@ -115,12 +115,17 @@ fn state_before(
 #[cfg(test)]
 mod tests {
     use kubestep_api::{Kind, Pod};
+    use kubestep_framework::host::ExtenderCall;
+    use kubestep_framework::objects::Objects;
     use kubestep_framework::testing::{NodeBuilder as _, PodBuilder as _, key, node, pod};
+
+    use serde_json::json;
 
     use super::*;
     use crate::Change;
     use crate::edit::EditError;
-    use crate::edit::tests::world;
+    use crate::edit::tests::{edit, world};
+    use crate::why::score::Formula;
     use crate::why::{Basis, PodLocation};
 
     fn web(uid: &str, cpu: &str) -> Pod {
@@ -160,5 +165,30 @@ mod tests {
         let second = ask(&mut session, key("web-0"), &[]).unwrap();
         assert_eq!((second.basis, second.attempts.len()), (Basis::Now, 1));
         assert_eq!(ask_now(&mut session, key("web-0")), Some(second));
+    }
+
+    /// Upstream scores a node that an extender returned as an object without what is on it.
+    #[test]
+    fn scores_of_nodes_that_an_extender_returned_are_explained_without_their_pods() {
+        let mut world = world("");
+        for name in ["n", "m"] {
+            world.create(node(name).offers("cpu", "4").into());
+        }
+        world.create(pod("p").on("n").requests("cpu", "2").into());
+        world.create(web("w", "1").into());
+        let extender = "config {apiVersion: kubescheduler.config.k8s.io/v1, kind: \
+            KubeSchedulerConfiguration, extenders: [{urlPrefix: 'http://one', filterVerb: f}]}";
+        edit(extender).apply(&mut world).unwrap();
+        let all = |call: &ExtenderCall, _: &Objects| Ok(json!({"Nodes": call.body["Nodes"]}));
+        world.api_mut().set_extenders(Arc::new(all));
+        let mut session = Session::new(world);
+        session.run_until_idle(usize::MAX, |_| false);
+        let placement = ask(&mut session, key("web-0"), &[]).unwrap().placement.unwrap();
+        assert!(placement.as_returned);
+        let fit = |node: &str| {
+            let of = |it: &&Formula| it.plugin == "NodeResourcesFit" && it.node.text() == node;
+            placement.formulas.iter().find(of).unwrap().inputs.clone()
+        };
+        assert_eq!(fit("n"), fit("m"), "both count as empty");
     }
 }

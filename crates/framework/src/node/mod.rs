@@ -103,6 +103,13 @@ impl NodeInfo {
         self.node.as_ref()?.metadata.labels.get(key).copied()
     }
 
+    /// The node as upstream has it when an extender returned the object: without pods and images.
+    pub fn as_returned(&self) -> NodeInfo {
+        let mut info = NodeInfo::new(self.id, self.name);
+        self.node.iter().for_each(|node| info.set_node(node.clone()));
+        info
+    }
+
     /// Sets the node's object.
     pub fn set_node(&mut self, node: Arc<Node>) {
         self.allocatable =

@@ -235,6 +235,8 @@ pub struct ScoreRecord {
     pub plugins: SharedList<ScoreColumn>,
     /// The extenders that scored, in the order called.
     pub extenders: Vec<ExtenderColumn>,
+    /// Whether nodes were scored as an extender returned them: without their pods and images.
+    pub as_returned: bool,
     /// The opaque plugins that score, with unknown scores.
     pub opaque: Vec<ScoreColumn>,
     /// Total scores, without those of opaque plugins.

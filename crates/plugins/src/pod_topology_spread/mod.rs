@@ -188,7 +188,7 @@ impl Plugin for PodTopologySpread {
         node: &NodeInfo,
     ) -> Result<i64, Status> {
         let state = state.read::<ScoreState>().ok_or_else(score_state_missing)?;
-        Ok(state.score(node.id))
+        Ok(state.score(node))
     }
 
     fn scores(

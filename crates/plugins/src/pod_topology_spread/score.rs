@@ -83,22 +83,25 @@ impl ScoreState {
         ScoreState { soft, ignored }
     }
 
-    /// The sum over the constraints whose key the node has.
-    pub fn score(&self, node: NodeId) -> i64 {
+    /// The sum over the constraints whose key the node has. Of a node that an extender returned,
+    /// pods are not known: for the hostname key none counts.
+    pub fn score(&self, node: &NodeInfo) -> i64 {
+        self.sum(node.id, |soft| soft.pods_on_node(node))
+    }
+
+    fn sum(&self, node: NodeId, pods: impl Fn(&Soft) -> Option<i64>) -> i64 {
         if self.ignored.contains(node.index()) {
             return 0;
         }
-        let mut score = 0.0;
-        for soft in &self.soft {
-            score += soft.pods_at(node).map_or(0.0, |pods| soft.part(pods));
-        }
-        score.round() as i64
+        let parts = self.soft.iter().map(|soft| pods(soft).map_or(0.0, |pods| soft.part(pods)));
+        parts.sum::<f64>().round() as i64
     }
 
     /// The scores of several nodes.
     pub(super) fn scores(&self, nodes: &[NodeId]) -> Vec<i64> {
         let [soft] = self.soft.as_slice() else {
-            return nodes.iter().map(|node| self.score(*node)).collect();
+            let score = |node: &NodeId| self.sum(*node, |soft| soft.pods_at(*node));
+            return nodes.iter().map(score).collect();
         };
         let mut scores = soft.pods_on(nodes);
         // Nodes without a domain have a count below 0.
@@ -118,9 +121,7 @@ impl ScoreState {
             return None;
         }
         let part = |soft: &Soft| {
-            let domain = soft.column.domain(node.id)?;
-            let at = if soft.per_host { node.id.index() } else { domain };
-            let (key, pods) = (soft.key, soft.pods[at]);
+            let (key, pods) = (soft.key, soft.pods_on_node(node)?);
             Some(SoftPart { key, pods, weight: soft.weight, max_skew: soft.max_skew })
         };
         Some(self.soft.iter().filter_map(part).collect())
@@ -212,6 +213,12 @@ impl Soft {
     fn pods_at(&self, node: NodeId) -> Option<i64> {
         let domain = self.column.domain(node)?;
         Some(self.pods[if self.per_host { node.index() } else { domain }])
+    }
+
+    /// The same with the pods that the node itself has.
+    fn pods_on_node(&self, node: &NodeInfo) -> Option<i64> {
+        let pods = self.pods_at(node.id)?;
+        Some(if self.per_host && node.pods.is_empty() { 0 } else { pods })
     }
 
     /// The number of pods in the domain of each node; -1 without a domain.

@@ -26,17 +26,17 @@ pub(crate) struct AnswerScorer<'a> {
 impl AnswerScorer<'_> {
     /// The raw scores of one plugin, in the order of the nodes. The error ends the cycle.
     pub fn raw(&mut self, plugin: &dyn Plugin) -> Result<Vec<i64>, Status> {
+        let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
+        // Nodes that an extender returned are without their pods, and it may have invented some.
+        if let Some(returned) = self.returned {
+            return returned.iter().map(score).collect();
+        }
         if let Some(scores) = plugin.scores(&self.cx, self.state, &self.ids.slice()) {
             return Ok(scores);
         }
-        let score = |node: &Arc<NodeInfo>| plugin.score(&self.cx, self.state, node);
-        // An extender may have invented nodes: scores for its nodes are not cached.
-        match (self.returned, plugin.score_key(self.cx.pod)) {
-            (Some(returned), _) => returned.iter().map(score).collect(),
-            (None, Some(pod)) => self.cached(plugin, pod),
-            (None, None) => {
-                self.ids.iter().filter_map(|id| self.cx.snapshot.get(*id)).map(score).collect()
-            }
+        match plugin.score_key(self.cx.pod) {
+            Some(pod) => self.cached(plugin, pod),
+            None => self.ids.iter().filter_map(|id| self.cx.snapshot.get(*id)).map(score).collect(),
         }
     }
 

@@ -59,6 +59,10 @@ impl SchedulePod<'_> {
         let mut winner = None;
         if status.is_success() {
             let answers = &mut self.algorithm.answers;
+            let of_snapshot = |node: &Arc<NodeInfo>| {
+                cx.snapshot.get(node.id).is_some_and(|own| Arc::ptr_eq(own, node))
+            };
+            scores.as_returned = as_returned && !returned.iter().all(of_snapshot);
             let (tie_break, number) = (*tie_break, *number);
             let start = start_index.checked_rem(cx.snapshot.len()).unwrap_or(0);
             let window = passing.as_ref().map(|passing| {

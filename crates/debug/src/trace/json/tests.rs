@@ -95,8 +95,8 @@ fn scores_run_along_the_feasible_nodes() {
             weight: 1,
             scores: vec![Some(0), None],
         }],
-        opaque: Vec::new(),
         totals: vec![300, 0].into(),
+        ..ScoreRecord::default()
     };
     let expected = json!({
         "pod": "shop/web",

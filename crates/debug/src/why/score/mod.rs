@@ -34,6 +34,9 @@ pub struct NodePlacement {
     pub plugins: Vec<ScorePlugin>,
     /// The feasible nodes, best first.
     pub ranking: Vec<Ranked>,
+    /// Whether the nodes were scored as an extender returned them: without their pods and images.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub as_returned: bool,
     /// The nodes that shared the best total, if there were several.
     pub tie: Vec<Name>,
     /// How the tie was broken.
@@ -196,7 +199,9 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Name]) -> N
     let name = |id: &NodeId| record.nodes.name(*id);
     let nodes: Vec<Name> = record.feasible.iter().map(name).collect();
     let ranking = ranking(&nodes, &record.score, record.node);
-    let mut formulas = formulas(probe, &nodes, &ranking, record.node, asked);
+    let as_returned = record.score.as_returned;
+    let shown = Shown { chosen: record.node, asked, as_returned };
+    let mut formulas = formulas(probe, &nodes, &ranking, &shown);
     formulas.extend(by_extenders(record, &formulas));
     NodePlacement {
         nominated_first: record.node.is_some() && record.nominated_first == record.node,
@@ -205,6 +210,7 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Name]) -> N
         tie: record.tied_nodes().iter().map(name).collect(),
         tie_break: (record.tied > 0).then(|| record.tie_break.to_string()),
         drawn: is_drawn(probe, &ranking),
+        as_returned,
         formulas,
         ranking,
     }
@@ -227,7 +233,13 @@ pub(super) fn supposed(probe: &Probe, fitting: &[Name], asked: &[Name]) -> Optio
         tie: if best.len() > 1 { best } else { Vec::new() },
         tie_break: None,
         drawn: is_drawn(probe, &ranking),
-        formulas: formulas(probe, fitting, &ranking, node, asked),
+        as_returned: false,
+        formulas: formulas(
+            probe,
+            fitting,
+            &ranking,
+            &Shown { chosen: node, asked, as_returned: false },
+        ),
         ranking,
     })
 }
@@ -309,42 +321,56 @@ fn ranking(nodes: &[Name], record: &ScoreRecord, chosen: Option<Name>) -> Vec<Ra
     rows
 }
 
+/// The nodes that get formulas beside the best ones.
+struct Shown<'a> {
+    chosen: Option<Name>,
+    asked: &'a [Name],
+    /// Whether nodes were scored as an extender returned them.
+    as_returned: bool,
+}
+
 /// The formulas of the chosen node, of its nearest rivals and of the nodes asked for.
 fn formulas(
     probe: &Probe,
     feasible: &[Name],
     ranking: &[Ranked],
-    chosen: Option<Name>,
-    asked: &[Name],
+    shown: &Shown<'_>,
 ) -> Vec<Formula> {
     let ids: Vec<NodeId> = feasible.iter().filter_map(|name| id(probe, *name)).collect();
     // A lone node is not scored.
     if ids.len() < 2 {
         return Vec::new();
     }
-    let Ok(scored) = probe.score(&ids) else { return Vec::new() };
-    let mut nodes: Vec<Name> = chosen.into_iter().collect();
+    let scored = match shown.as_returned {
+        true => probe.score_as_returned(&ids),
+        false => probe.score(&ids),
+    };
+    let Ok(scored) = scored else { return Vec::new() };
+    let mut nodes: Vec<Name> = shown.chosen.into_iter().collect();
     let others = ranking.iter().map(|row| row.node).take(EXPLAINED);
-    for node in others.chain(asked.iter().copied()) {
+    for node in others.chain(shown.asked.iter().copied()) {
         if !nodes.contains(&node) && feasible.contains(&node) {
             nodes.push(node);
         }
     }
-    nodes.iter().flat_map(|node| of_node(probe, &scored, *node)).collect()
+    let infos = nodes.iter().filter_map(|node| probe.snapshot().by_name(*node));
+    let formulas = infos.flat_map(|node| match shown.as_returned {
+        true => of_node(&ScoredCase { probe, scored: &scored, node: &node.as_returned() }),
+        false => of_node(&ScoredCase { probe, scored: &scored, node }),
+    });
+    formulas.collect()
 }
 
-fn of_node(probe: &Probe, scored: &Scored, name: Name) -> Vec<Formula> {
-    let Some(node) = probe.snapshot().by_name(name) else { return Vec::new() };
-    let case = ScoredCase { probe, scored, node };
+fn of_node(case: &ScoredCase<'_>) -> Vec<Formula> {
     let formula = |column: &ScoreColumn| {
         let known = EXPLAINERS.iter().find(|explainer| column.plugin == explainer.plugin)?;
         Some(Formula {
-            node: name,
+            node: case.node.name,
             plugin: column.plugin,
-            inputs: (known.inputs)(&case),
-            formula: (known.formula)(&case),
+            inputs: (known.inputs)(case),
+            formula: (known.formula)(case),
             normalization: known.normalization,
         })
     };
-    scored.record.plugins.iter().filter_map(formula).collect()
+    case.scored.record.plugins.iter().filter_map(formula).collect()
 }

@@ -229,11 +229,29 @@ impl Probe {
 }
 
 impl Probe {
-    /// Scores the nodes, without extenders.
+    /// Scores the nodes, without extenders. What a filter leaves in the state for Score, such as
+    /// DynamicResources, is there only after [`Probe::rejections`].
     ///
     /// # Errors
     /// The status of the plugin that failed.
     pub fn score(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
+        self.score_infos(nodes, |node| self.snapshot.get(node).cloned())
+    }
+
+    /// Scores the nodes as they are after an extender returned them: see
+    /// [`NodeInfo::as_returned`].
+    ///
+    /// # Errors
+    /// The status of the plugin that failed.
+    pub fn score_as_returned(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
+        self.score_infos(nodes, |node| Some(Arc::new(self.snapshot.get(node)?.as_returned())))
+    }
+
+    fn score_infos(
+        &self,
+        nodes: &[NodeId],
+        info: impl Fn(NodeId) -> Option<Arc<NodeInfo>>,
+    ) -> Result<Scored, Status> {
         let (cx, mut state) = (self.cx(), self.state.clone());
         let nodes = NodeList::from(nodes);
         let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, &nodes);
@@ -242,8 +260,8 @@ impl Probe {
             return Err(status);
         }
         let raw = |plugin: &dyn Plugin| {
-            let infos = nodes.iter().filter_map(|id| self.snapshot.get(*id));
-            infos.map(|node| plugin.score(&cx, &state, node)).collect()
+            let infos = nodes.iter().filter_map(|id| info(*id));
+            infos.map(|node| plugin.score(&cx, &state, &node)).collect()
         };
         let status = self.framework.run_score(
             &cx,
