@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::trace::History;
 use kubestep_api::Name;
 use kubestep_api::intern::Symbol;
+use kubestep_framework::extender::infos;
 use kubestep_framework::node::NodeId;
 use kubestep_framework::record::certainty::{Certainty, ScoreLead, Uncertainty};
 use kubestep_framework::record::{CycleRecord, NodeNames, Outcome};
@@ -54,7 +55,7 @@ impl SessionCertainty {
             ..CycleRecord::default()
         };
         if feasible.len() > 1 {
-            record.score = probe.score(feasible).ok()?.record;
+            record.score = probe.score(&infos(probe.snapshot(), feasible)).ok()?.record;
         }
         SessionCertainty::of(history, &record)
     }

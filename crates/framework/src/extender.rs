@@ -214,9 +214,8 @@ fn fresh_nodes(list: &Value, asked: &[Arc<NodeInfo>]) -> Result<Vec<Arc<NodeInfo
         let node: Node =
             serde_json::from_value(item).map_err(|err| ExtenderError::Invalid(err.to_string()))?;
         let slot = asked.iter().find(|info| info.name == node.metadata.name).map(|info| info.id);
-        let mut info = NodeInfo::new(slot.unwrap_or(UNKNOWN_NODE), node.metadata.name);
-        info.set_node(Arc::new(node));
-        nodes.push(Arc::new(info));
+        let slot = slot.unwrap_or(UNKNOWN_NODE);
+        nodes.push(Arc::new(NodeInfo::of_object(slot, Arc::new(node))));
     }
     Ok(nodes)
 }

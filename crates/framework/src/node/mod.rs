@@ -77,6 +77,14 @@ pub struct NodeInfo {
 }
 
 impl NodeInfo {
+    /// The node of an object, without pods and images: what upstream scores of a node that an
+    /// extender returned.
+    pub fn of_object(id: NodeId, node: Arc<Node>) -> NodeInfo {
+        let mut info = NodeInfo::new(id, node.metadata.name);
+        info.set_node(node);
+        info
+    }
+
     /// An empty node without an object.
     pub fn new(id: NodeId, name: Name) -> NodeInfo {
         NodeInfo {
@@ -101,13 +109,6 @@ impl NodeInfo {
     /// The value of a label of the node's object.
     pub fn label(&self, key: Symbol) -> Option<Name> {
         self.node.as_ref()?.metadata.labels.get(key).copied()
-    }
-
-    /// The node as upstream has it when an extender returned the object: without pods and images.
-    pub fn as_returned(&self) -> NodeInfo {
-        let mut info = NodeInfo::new(self.id, self.name);
-        self.node.iter().for_each(|node| info.set_node(node.clone()));
-        info
     }
 
     /// Sets the node's object.

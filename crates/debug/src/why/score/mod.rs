@@ -8,7 +8,9 @@
 mod inputs;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use indexmap::IndexSet;
 use serde::Serialize;
 
 use kubestep_api::Name;
@@ -199,9 +201,11 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Name]) -> N
     let name = |id: &NodeId| record.nodes.name(*id);
     let nodes: Vec<Name> = record.feasible.iter().map(name).collect();
     let ranking = ranking(&nodes, &record.score, record.node);
-    let as_returned = record.score.as_returned;
-    let shown = Shown { chosen: record.node, asked, as_returned };
-    let mut formulas = formulas(probe, &nodes, &ranking, &shown);
+    let mut scored = infos(probe, &nodes);
+    if record.score.as_returned {
+        scored = scored.iter().filter_map(as_returned).collect();
+    }
+    let mut formulas = formulas(probe, &scored, &ranking, record.node, asked);
     formulas.extend(by_extenders(record, &formulas));
     NodePlacement {
         nominated_first: record.node.is_some() && record.nominated_first == record.node,
@@ -210,7 +214,7 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Name]) -> N
         tie: record.tied_nodes().iter().map(name).collect(),
         tie_break: (record.tied > 0).then(|| record.tie_break.to_string()),
         drawn: is_drawn(probe, &ranking),
-        as_returned,
+        as_returned: record.score.as_returned,
         formulas,
         ranking,
     }
@@ -218,11 +222,11 @@ pub(super) fn recorded(probe: &Probe, record: &CycleRecord, asked: &[Name]) -> N
 
 /// How the nodes that fit now would be ranked. `None` if there are none or a plugin fails.
 pub(super) fn supposed(probe: &Probe, fitting: &[Name], asked: &[Name]) -> Option<NodePlacement> {
-    let ids: Vec<NodeId> = fitting.iter().filter_map(|name| id(probe, *name)).collect();
-    if ids.is_empty() {
+    let nodes = infos(probe, fitting);
+    if nodes.is_empty() {
         return None;
     }
-    let scored = probe.score(&ids).ok()?;
+    let scored = probe.score(&nodes).ok()?;
     let ranking = ranking(fitting, &scored.record, None);
     let best: Vec<Name> = ranking.iter().filter(|row| row.rank == 1).map(|row| row.node).collect();
     let node = if let [only] = best[..] { Some(only) } else { None };
@@ -234,12 +238,7 @@ pub(super) fn supposed(probe: &Probe, fitting: &[Name], asked: &[Name]) -> Optio
         tie_break: None,
         drawn: is_drawn(probe, &ranking),
         as_returned: false,
-        formulas: formulas(
-            probe,
-            fitting,
-            &ranking,
-            &Shown { chosen: node, asked, as_returned: false },
-        ),
+        formulas: formulas(probe, &nodes, &ranking, node, asked),
         ranking,
     })
 }
@@ -252,8 +251,13 @@ fn is_drawn(probe: &Probe, ranking: &[Ranked]) -> bool {
         || (by_extenders && features.has(Switch::ExtenderTieKey))
 }
 
-fn id(probe: &Probe, name: Name) -> Option<NodeId> {
-    Some(probe.snapshot().by_name(name)?.id)
+fn infos(probe: &Probe, names: &[Name]) -> Vec<Arc<NodeInfo>> {
+    names.iter().filter_map(|name| probe.snapshot().by_name(*name).cloned()).collect()
+}
+
+/// A node as it is scored after an extender without a node cache returned it.
+pub fn as_returned(node: &Arc<NodeInfo>) -> Option<Arc<NodeInfo>> {
+    Some(Arc::new(NodeInfo::of_object(node.id, node.node.clone()?)))
 }
 
 fn plugins(record: &ScoreRecord) -> Vec<ScorePlugin> {
@@ -321,44 +325,25 @@ fn ranking(nodes: &[Name], record: &ScoreRecord, chosen: Option<Name>) -> Vec<Ra
     rows
 }
 
-/// The nodes that get formulas beside the best ones.
-struct Shown<'a> {
-    chosen: Option<Name>,
-    asked: &'a [Name],
-    /// Whether nodes were scored as an extender returned them.
-    as_returned: bool,
-}
-
-/// The formulas of the chosen node, of its nearest rivals and of the nodes asked for.
+/// The formulas of the chosen node, of its nearest rivals and of the nodes asked for; all are among
+/// `nodes`, as they were scored.
 fn formulas(
     probe: &Probe,
-    feasible: &[Name],
+    nodes: &[Arc<NodeInfo>],
     ranking: &[Ranked],
-    shown: &Shown<'_>,
+    chosen: Option<Name>,
+    asked: &[Name],
 ) -> Vec<Formula> {
-    let ids: Vec<NodeId> = feasible.iter().filter_map(|name| id(probe, *name)).collect();
     // A lone node is not scored.
-    if ids.len() < 2 {
+    if nodes.len() < 2 {
         return Vec::new();
     }
-    let scored = match shown.as_returned {
-        true => probe.score_as_returned(&ids),
-        false => probe.score(&ids),
-    };
-    let Ok(scored) = scored else { return Vec::new() };
-    let mut nodes: Vec<Name> = shown.chosen.into_iter().collect();
-    let others = ranking.iter().map(|row| row.node).take(EXPLAINED);
-    for node in others.chain(shown.asked.iter().copied()) {
-        if !nodes.contains(&node) && feasible.contains(&node) {
-            nodes.push(node);
-        }
-    }
-    let infos = nodes.iter().filter_map(|node| probe.snapshot().by_name(*node));
-    let formulas = infos.flat_map(|node| match shown.as_returned {
-        true => of_node(&ScoredCase { probe, scored: &scored, node: &node.as_returned() }),
-        false => of_node(&ScoredCase { probe, scored: &scored, node }),
-    });
-    formulas.collect()
+    let Ok(scored) = probe.score(nodes) else { return Vec::new() };
+    let best = ranking.iter().map(|row| row.node).take(EXPLAINED);
+    let shown: IndexSet<Name> =
+        chosen.into_iter().chain(best).chain(asked.iter().copied()).collect();
+    let infos = shown.iter().filter_map(|name| nodes.iter().find(|node| node.name == *name));
+    infos.flat_map(|node| of_node(&ScoredCase { probe, scored: &scored, node })).collect()
 }
 
 fn of_node(case: &ScoredCase<'_>) -> Vec<Formula> {

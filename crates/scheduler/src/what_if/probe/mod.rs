@@ -71,8 +71,6 @@ pub struct Filled {
 pub struct Scored {
     /// The state after PreScore.
     pub state: CycleState,
-    /// The nodes, in the order scored.
-    pub nodes: Vec<NodeId>,
     /// The scores of each plugin, and the totals.
     pub record: ScoreRecord,
 }
@@ -229,50 +227,33 @@ impl Probe {
 }
 
 impl Probe {
-    /// Scores the nodes, without extenders. What a filter leaves in the state for Score, such as
+    /// Scores the nodes as they are given, without extenders. What a filter leaves in the state for Score, such as
     /// DynamicResources, is there only after [`Probe::rejections`].
     ///
     /// # Errors
     /// The status of the plugin that failed.
-    pub fn score(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
-        self.score_infos(nodes, |node| self.snapshot.get(node).cloned())
-    }
-
-    /// Scores the nodes as they are after an extender returned them: see
-    /// [`NodeInfo::as_returned`].
-    ///
-    /// # Errors
-    /// The status of the plugin that failed.
-    pub fn score_as_returned(&self, nodes: &[NodeId]) -> Result<Scored, Status> {
-        self.score_infos(nodes, |node| Some(Arc::new(self.snapshot.get(node)?.as_returned())))
-    }
-
-    fn score_infos(
-        &self,
-        nodes: &[NodeId],
-        info: impl Fn(NodeId) -> Option<Arc<NodeInfo>>,
-    ) -> Result<Scored, Status> {
+    pub fn score(&self, nodes: &[Arc<NodeInfo>]) -> Result<Scored, Status> {
         let (cx, mut state) = (self.cx(), self.state.clone());
-        let nodes = NodeList::from(nodes);
-        let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, &nodes);
+        let ids: Vec<NodeId> = nodes.iter().map(|node| node.id).collect();
+        let ids = NodeList::from(ids);
+        let (pre_score, status) = self.framework.run_pre_score(&cx, &mut state, &ids);
         let mut record = ScoreRecord { pre_score: pre_score.into(), ..ScoreRecord::default() };
         if !status.is_success() {
             return Err(status);
         }
         let raw = |plugin: &dyn Plugin| {
-            let infos = nodes.iter().filter_map(|id| info(*id));
-            infos.map(|node| plugin.score(&cx, &state, &node)).collect()
+            nodes.iter().map(|node| plugin.score(&cx, &state, node)).collect()
         };
         let status = self.framework.run_score(
             &cx,
             &state,
-            &nodes,
+            &ids,
             CachedScores::none(nodes.len()),
             raw,
             &mut record,
         );
         match status.is_success() {
-            true => Ok(Scored { state, nodes: nodes.to_vec(), record }),
+            true => Ok(Scored { state, record }),
             false => Err(status),
         }
     }
